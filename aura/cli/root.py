@@ -1,0 +1,123 @@
+"""The root command: its flags, and the table of commands, which are imported when they are invoked.
+
+A root flag stands before the command. It wins over its environment variable, that over the default (engine.md 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from aura import __version__, limits
+from aura.cli.lazy import LazyCommand, LazyGroup
+from aura.cli.options import THINK_SPELLINGS, RootOptions
+
+PROGRAM = "aura"
+
+COMMANDS: Mapping[str, LazyCommand] = {
+    "serve": LazyCommand("aura.cli.serve:command", "Serve one session over HTTP for a controller."),
+    "run": LazyCommand("aura.cli.run:command", "Run prompts in one session and save it."),
+    "session": LazyCommand("aura.cli.session:command", "List, show, import, export, fork and freeze stored sessions."),
+}
+
+
+@click.group(
+    PROGRAM,
+    cls=LazyGroup,
+    commands=COMMANDS,
+    help="Run agents unattended, with every event, revision and run record in one SQLite file.",
+)
+@click.option("--home", metavar="DIR", help='Global config home; "" for none.  [env: AURA_HOME; default: ~/.aura]')
+@click.option(
+    "--config",
+    metavar="DIR",
+    multiple=True,
+    help="Config home, repeatable; the last one is written to.  [env: AURA_CONFIG; default: .aura]",
+)
+@click.option(
+    "-w",
+    "--workdir",
+    metavar="DIR",
+    envvar="AURA_WORKDIR",
+    type=click.Path(path_type=Path),
+    help="Workspace of the agent.  [env: AURA_WORKDIR; default: this directory]",
+)
+@click.option("--agent", metavar="NAME", envvar="AURA_AGENT", help="Agent to run.  [env: AURA_AGENT]")
+@click.option("-m", "--model", metavar="NAME", envvar="AURA_MODEL", help="Model to ask.  [env: AURA_MODEL]")
+@click.option("--provider", metavar="NAME", envvar="AURA_PROVIDER", help="Provider to ask.  [env: AURA_PROVIDER]")
+@click.option(
+    "--think",
+    metavar="LEVEL",
+    envvar="AURA_THINK",
+    type=click.Choice(THINK_SPELLINGS),
+    help="Thinking: off, on, low, medium or high.  [env: AURA_THINK]",
+)
+@click.option(
+    "--max-steps",
+    metavar="N",
+    envvar="AURA_MAX_STEPS",
+    type=click.IntRange(1, limits.MAX_STEPS_MAX_COUNT),
+    help="Model calls of one turn at most.  [env: AURA_MAX_STEPS]",
+)
+@click.option(
+    "--token-budget",
+    metavar="N",
+    envvar="AURA_TOKEN_BUDGET",
+    type=click.IntRange(0, limits.TOKEN_BUDGET_MAX_TOKENS),
+    help="Tokens of one session at most; 0 for no limit.  [env: AURA_TOKEN_BUDGET]",
+)
+@click.option(
+    "--resume",
+    metavar="ID",
+    envvar="AURA_RESUME",
+    help="Session to go on with: its id or a unique beginning of it.  [env: AURA_RESUME]",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    envvar="AURA_OUTPUT",
+    type=click.Path(path_type=Path),
+    help="Also record a plain-text transcript in FILE.  [env: AURA_OUTPUT]",
+)
+@click.option("--debug", is_flag=True, envvar="AURA_DEBUG", help="Show tracebacks.  [env: AURA_DEBUG]")
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.pass_context
+def root(
+    context: click.Context,
+    home: str | None,
+    config: tuple[str, ...],
+    workdir: Path | None,
+    agent: str | None,
+    model: str | None,
+    provider: str | None,
+    think: str | None,
+    max_steps: int | None,
+    token_budget: int | None,
+    resume: str | None,
+    output: Path | None,
+    debug: bool,
+) -> None:
+    """Put the root flags where the commands find them."""
+    context.obj = RootOptions(
+        home=home,
+        config=config,
+        workdir=workdir,
+        agent=agent,
+        model=model,
+        provider=provider,
+        think=think,
+        max_steps=max_steps,
+        token_budget=token_budget,
+        resume=resume,
+        output=output,
+        debug=debug,
+    )
+
+
+def invoke(args: Sequence[str]) -> None:
+    """Parse and run one command line. Raises what the command raises, and click's own exceptions."""
+    with root.make_context(PROGRAM, list(args)) as context:
+        root.invoke(context)

@@ -1,0 +1,161 @@
+"""`aura serve`: one session over HTTP for a controller (contract.md). It orders the start-up; the work is elsewhere."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from aura import limits
+from aura.api.server import Waiter, make_waiter, serve
+from aura.clock import SystemClock
+from aura.cli.hosting import make_plan
+from aura.cli.options import RootOptions
+from aura.errors import AuraError, StartupFailed, Unauthorized
+from aura.jsontypes import JsonValue
+from aura.runtime.assembly import Assembly, assemble
+from aura.runtime.environ import erase_from_environ
+from aura.runtime.launcher import Launcher
+from aura.runtime.log import Log
+from aura.runtime.ready import ReadyFile, as_startup_error
+
+TOKEN_VARIABLE = "AURA_SERVE_TOKEN"
+
+
+@click.command(
+    "serve",
+    help="Serve one session over HTTP. The bearer token is read from AURA_SERVE_TOKEN. "
+    "Without the root flag --resume a fresh session is made.",
+)
+@click.option(
+    "--bind", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where to listen; port 0 picks one."
+)
+@click.option(
+    "--ready-file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Written when the server is up, or with the reason why it is not.",
+)
+@click.option(
+    "--launcher-fd",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Read end of the launcher's pipe: a byte releases this server, end-of-file stops it.",
+)
+@click.option(
+    "--server",
+    type=click.Choice(("gevent", "waitress")),
+    default="gevent",
+    show_default=True,
+    help="HTTP server: one hub, or plain threads with fewer streams.",
+)
+@click.option(
+    "--settle-ms",
+    type=click.IntRange(0),
+    default=limits.SETTLE_MS,
+    hidden=True,
+    help="How long a run may take to settle at shutdown.",
+)
+@click.pass_obj
+def command(
+    options: RootOptions,
+    bind: str,
+    ready_file: Path,
+    launcher_fd: int | None,
+    server: Literal["gevent", "waitress"],
+    settle_ms: int,
+) -> None:
+    """Serve until a signal, a request or the launcher's death; exit 0 if everything was saved, else 1."""
+    launcher = Launcher(launcher_fd) if launcher_fd is not None else None
+    ready = ReadyFile(ready_file.absolute())
+    ready.clear()
+    log = Log(SystemClock(), debug=options.debug)
+    try:
+        token = _take_token()
+        listener = _listen(bind)
+        waiter = make_waiter(server)
+        assembly = _assemble(options, settle_ms, listener, waiter, log)
+    except AuraError as error:
+        failure = as_startup_error(error)
+        ready.report(failure)
+        raise failure from error
+    saved = _serve(assembly, listener, token, waiter, ready, launcher)
+    raise SystemExit(0 if saved else 1)
+
+
+def _serve(
+    assembly: Assembly, listener: socket.socket, token: str, waiter: Waiter, ready: ReadyFile, launcher: Launcher | None
+) -> bool:
+    service = assembly.service
+
+    def announce() -> None:
+        if launcher is not None:
+            launcher.check()
+            launcher.call_when_lost(lambda: service.stop("launcher_lost"))
+        ready.announce(_ready_fields(assembly))
+
+    try:
+        serve(service, listener, token, waiter=waiter, on_ready=announce)
+    except AuraError as error:
+        failure = as_startup_error(error)
+        ready.report(failure)
+        service.stop("launcher_lost")
+        service.wait_stopped()
+        assembly.close()
+        raise failure from error
+    if service.saved:
+        assembly.close()
+    return service.saved
+
+
+def _assemble(options: RootOptions, settle_ms: int, listener: socket.socket, waiter: Waiter, log: Log) -> Assembly:
+    plan = make_plan(options, settle_ms=settle_ms)
+    return assemble(plan, url=_url(listener), make_signal=waiter.make_signal, clock=SystemClock(), log=log)
+
+
+def _ready_fields(assembly: Assembly) -> dict[str, JsonValue]:
+    server = assembly.service.read_server()
+    names = ("url", "pid", "session_id", "aura_version", "commit", "workdir", "write_home")
+    return {name: server[name] for name in names}
+
+
+def _take_token() -> str:
+    """Return the server's token and erase it from the environment before any child process can see it."""
+    token = erase_from_environ(TOKEN_VARIABLE) or ""
+    if len(token) < limits.TOKEN_MIN_CHARS:
+        raise Unauthorized(
+            f"{TOKEN_VARIABLE} is {'too short' if token else 'not set'}",
+            hint=f"Set it to a random secret of at least {limits.TOKEN_MIN_CHARS} characters.",
+        )
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise Unauthorized(
+            f"{TOKEN_VARIABLE} holds characters that no header can carry", hint="Use letters, digits and punctuation."
+        )
+    return token
+
+
+def _listen(bind: str) -> socket.socket:
+    host, _, port = bind.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise StartupFailed(f"--bind {bind!r} is not HOST:PORT", hint="Write it like 127.0.0.1:0 or [::1]:8080.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, int(port)))
+        listener.listen(socket.SOMAXCONN)
+    except OSError as error:
+        listener.close()
+        raise StartupFailed(
+            f"cannot listen on {bind}: {error.strerror or error}", hint="Choose another port, or port 0 for a free one."
+        ) from error
+    return listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"

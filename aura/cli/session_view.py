@@ -1,0 +1,130 @@
+"""What `aura session` prints: the contract's JSON objects, and the same for people. It computes and prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aura import limits
+from aura.cli.table import format_rows, short_time, shorten
+from aura.jsontypes import JsonValue
+from aura.runtime.library import Details, Exported, Forked, Frozen, Holder, ImportedFile, Summary
+from aura.wire.automation import summary_fields
+
+Fields = dict[str, JsonValue]
+
+_SHORT_REVISION_CHARS = 12
+_LIST_HEAD = ("ID", "TITLE", "MESSAGES", "UPDATED", "REVISION", "STATE")
+_LIST_RIGHT = frozenset((2,))
+
+
+def list_fields(sessions: Sequence[Summary]) -> Fields:
+    """Return the object of `session list`. Sessions of a database cannot be half readable, so nothing warns."""
+    return {"sessions": [summary_fields(session) for session in sessions], "warnings": []}
+
+
+def list_text(sessions: Sequence[Summary]) -> str:
+    """Return the table of `session list`."""
+    if not sessions:
+        return "no sessions\n"
+    return format_rows([_LIST_HEAD, *map(_list_row, sessions)], _LIST_RIGHT)
+
+
+def details_text(details: Details) -> str:
+    """Return what `session show` says of one session."""
+    session = details.session
+    rows = [
+        ("id", session.id),
+        ("title", shorten(session.title, limits.TITLE_MAX_COLUMNS * 2)),
+        ("created", short_time(session.created_at_ms)),
+        ("updated", short_time(session.updated_at_ms)),
+        ("messages", str(session.messages)),
+        ("revision", session.revision),
+        ("revisions", str(details.revisions)),
+        ("events", str(details.events)),
+        ("frozen", "yes" if session.frozen else "no"),
+    ]
+    if session.parent:
+        rows.append(("parent", f"{session.parent.id} at {session.parent.revision}"))
+    rows.append(("held by", _holder(details.holder) if details.holder else "nobody"))
+    return format_rows(rows)
+
+
+def imported_fields(done: ImportedFile) -> Fields:
+    """Return the object of `session import`."""
+    return {
+        "session": summary_fields(done.session),
+        "created": done.created,
+        "frozen_now": done.frozen_now,
+        "source_sha256": done.source_sha256,
+    }
+
+
+def imported_text(done: ImportedFile) -> str:
+    """Return what `session import` says."""
+    what = "imported" if done.created else "already there:"
+    return f"{what} {_brief(done.session)}{', frozen now' if done.frozen_now else ''}\n"
+
+
+def exported_fields(done: Exported) -> Fields:
+    """Return the object of `session export`."""
+    return {
+        "session": summary_fields(done.session),
+        "path": done.path,
+        "sha256": done.sha256,
+        "written": done.written,
+    }
+
+
+def exported_text(done: Exported) -> str:
+    """Return what `session export` says."""
+    where = "standard output" if done.path == "-" else done.path
+    what = "wrote" if done.written else "unchanged:"
+    return f"{what} {shorten(where, len(where))}, {_brief(done.session)}\nsha256 {done.sha256}\n"
+
+
+def forked_fields(done: Forked) -> Fields:
+    """Return the object of `session fork`."""
+    return {
+        "session": summary_fields(done.session),
+        "parent": summary_fields(done.parent),
+        "created": done.created,
+    }
+
+
+def forked_text(done: Forked) -> str:
+    """Return what `session fork` says."""
+    what = "forked" if done.created else "already there:"
+    return f"{what} {_brief(done.session)}, from {done.parent.id}\n"
+
+
+def frozen_fields(done: Frozen) -> Fields:
+    """Return the object of `session freeze`."""
+    return {"session": summary_fields(done.session), "changed": done.changed}
+
+
+def frozen_text(done: Frozen) -> str:
+    """Return what `session freeze` says."""
+    return f"{'frozen' if done.changed else 'already frozen:'} {_brief(done.session)}\n"
+
+
+def _list_row(session: Summary) -> tuple[str, ...]:
+    state = ["frozen"] if session.frozen else []
+    state += [f"fork of {session.parent.id}"] if session.parent else []
+    return (
+        session.id,
+        shorten(session.title, limits.TITLE_MAX_COLUMNS),
+        str(session.messages),
+        short_time(session.updated_at_ms),
+        session.revision[:_SHORT_REVISION_CHARS],
+        ", ".join(state),
+    )
+
+
+def _brief(session: Summary) -> str:
+    messages = "1 message" if session.messages == 1 else f"{session.messages} messages"
+    return f"{session.id} ({messages}, revision {session.revision[:_SHORT_REVISION_CHARS]})"
+
+
+def _holder(holder: Holder) -> str:
+    process = f"process {holder.pid}" if holder.pid else "another process"
+    return f"{process}, serving {holder.url}" if holder.url else process

@@ -1,0 +1,96 @@
+"""Makes a complete `AgentSpec` of a raw agent: defaults, features of the homes, and the link to its provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from aura.config.agents import RawAgent
+from aura.config.features import build_tools
+from aura.config.fingerprint import with_fingerprint
+from aura.config.readers import describe
+from aura.config.schema import Place, Settings, overlay
+from aura.config.spec import AgentSpec, GenerationSpec, ModelSpec, ProviderSpec, Think
+from aura.errors import ConfigInvalid
+
+_NO_PROVIDER = "There is no provider; add a file such as config/providers/local.yaml."
+
+
+def build_agent(raw: RawAgent, features: Settings, providers: Mapping[str, ProviderSpec]) -> AgentSpec:
+    """Return the agent, complete. `raw` has inherited already, `features` are those of all homes.
+
+    Raises `ConfigInvalid` when the agent names no model or provider, one that is not there, or a model that its
+    provider leaves out.
+    """
+    settings = overlay([features.under("features"), raw.settings])
+    return with_fingerprint(
+        AgentSpec(
+            name=raw.name,
+            prompt=raw.body,
+            model=_model(raw, settings, providers),
+            source=raw.place.path,
+            prompt_source=raw.body_path,
+            home=raw.home,
+            description=settings.get("description", ""),
+            hidden=settings.get("hide", False),
+            default=settings.get("default", False),
+            tools=build_tools(settings),
+        )
+    )
+
+
+def get_provider(name: str, providers: Mapping[str, ProviderSpec], where: Place | str) -> ProviderSpec:
+    """Return the provider of that name, in any case. `where` is the key or flag that names it.
+
+    Raises `ConfigInvalid` listing the known providers.
+    """
+    provider = providers.get(name.lower())
+    if provider is None:
+        known = f"Known providers: {', '.join(providers)}." if providers else _NO_PROVIDER
+        raise ConfigInvalid(f"{where}: there is no provider named {describe(name)}", hint=known)
+    return provider
+
+
+def check_model(model: ModelSpec, where: Place | str) -> None:
+    """Raise `ConfigInvalid` when the provider leaves the model out, by `models` in its file."""
+    provider = model.provider
+    if provider.models.accept(model.name):
+        return
+    problem = f"the provider {provider.name} leaves out the model {describe(model.name)}"
+    raise ConfigInvalid(f"{where}: {problem}", hint=f"See its key models in {provider.source}.")
+
+
+def _model(raw: RawAgent, settings: Settings, providers: Mapping[str, ProviderSpec]) -> ModelSpec:
+    name = _required(raw, settings, "model.name", "Add a line such as model: {provider: local, name: qwen}.")
+    known = f"Known providers: {', '.join(providers)}." if providers else _NO_PROVIDER
+    provider_name = _required(raw, settings, "model.provider", known)
+    provider = get_provider(provider_name, providers, settings.place("model.provider", raw.place))
+    model = ModelSpec(
+        provider=provider,
+        name=name,
+        context=settings.find("model.context", int),
+        think=cast("Think | None", settings.find("model.think", str)),
+        generation=_generation(settings),
+    )
+    check_model(model, settings.place("model.name", raw.place))
+    return model
+
+
+def _required(raw: RawAgent, settings: Settings, key: str, hint: str) -> str:
+    value = settings.find(key, str)
+    if value is None:
+        raise raw.place.error(f"the key {key} is missing", hint=hint)
+    return value
+
+
+def _generation(settings: Settings) -> GenerationSpec:
+    prefix = "model.generation"
+    return GenerationSpec(
+        temperature=settings.find(f"{prefix}.temperature", float),
+        top_p=settings.find(f"{prefix}.top_p", float),
+        frequency_penalty=settings.find(f"{prefix}.frequency_penalty", float),
+        presence_penalty=settings.find(f"{prefix}.presence_penalty", float),
+        max_output_tokens=settings.find(f"{prefix}.max_output_tokens", int),
+        stop=settings.texts(f"{prefix}.stop"),
+        seed=settings.find(f"{prefix}.seed", int),
+    )

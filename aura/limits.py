@@ -1,0 +1,126 @@
+"""Every bound of the program, with its unit and the reason for its size. Nothing else lives here.
+
+Where a test must reach a bound, the code that uses it takes it as an argument and this value is the default.
+"""
+
+from __future__ import annotations
+
+# --- input (interfaces.md section 2 and 9) -----------------------------------------------------------------------
+TEXT_MAX_BYTES = 1024 * 1024  # prompt, command, answer: the contract's limit
+BODY_MAX_BYTES = 4 * 1024 * 1024  # a whole request body: the contract's limit
+REQUEST_ID_MAX_CHARS = 256  # the contract's limit
+NESTING_MAX_COUNT = 200  # JSON levels: far above real data, far below the interpreter's recursion limit
+TOKEN_MIN_CHARS = 32  # the serve token: the contract's limit
+MESSAGE_EXCERPT_BYTES = 2048  # a foreign error text quoted in ours (interfaces.md section 9)
+
+# --- store -------------------------------------------------------------------------------------------------------
+COMMIT_WAIT_MS = 10_000  # a caller waits this long for its commit, then store_unavailable (DESIGN 3)
+GROUP_COMMIT_MAX_COUNT = 512  # units in one transaction: bounds how long a commit holds the lock
+WRITE_QUEUE_MAX_COUNT = 8192  # units waiting for the writer: a stuck disk must not eat the memory
+BUSY_TIMEOUT_MS = 5_000  # SQLite's own wait; the flock comes first, so this only covers foreign tools
+JOURNAL_SIZE_LIMIT_BYTES = 4 * 1024 * 1024  # what SQLite leaves of a WAL after a checkpoint (measured useful)
+BALLAST_BYTES = 4 * 1024 * 1024  # given up when the disk is full, so that terminal records still fit
+PAGE_ROWS = 256  # rows per statement in long reads: a cursor never stays open across pages
+READERS_KEPT_COUNT = 8  # idle read-only connections kept for reuse
+POLL_LIVE_MS = 100  # data_version poll while a run is live here: other processes' control acts within 250 ms
+POLL_WATCH_MS = 50  # the same while somebody watches a session that another process holds
+WAL_CHECKPOINT_BYTES = 4 * 1024 * 1024  # the writer moves the WAL into the database beyond this size
+
+# --- journal and streams -----------------------------------------------------------------------------------------
+JOURNAL_PAGE_DEFAULT_COUNT = 500  # contract
+JOURNAL_PAGE_MAX_COUNT = 5000  # contract
+LONG_POLL_MAX_S = 60  # contract
+HEARTBEAT_DEFAULT_S = 15  # contract
+HEARTBEAT_MAX_S = 60  # contract
+FEED_EVENTS_COUNT = 512  # encoded events kept per watched session (DESIGN 6)
+TRANSIENT_QUEUE_COUNT = 1024  # per stream; older live deltas are dropped, durable events supersede them
+DELTA_INTERVAL_MS = 25  # deltas of one message are coalesced to at most one per interval (DESIGN 3)
+RECORD_DELAY_MS = 40  # an event that need not be durable at once waits this long to share a commit
+
+# --- runs --------------------------------------------------------------------------------------------------------
+LIVE_RUNS_MAX = 64  # threads running turns in one process; beyond it 503 overloaded
+MAX_STEPS_DEFAULT = 50  # model calls of one turn (engine.md 1.6)
+SETTLE_MS = 60_000  # a run may take this long to settle at shutdown (contract)
+SETTLE_RETRY_MS = 1_000  # between attempts to write a terminal record that the store refused
+CANCEL_JOIN_MS = 2_000  # a cancelled wait returns when the other side has stopped, at most after this
+LAUNCHER_POLL_MS = 200  # how often a stop request is looked at while the launcher pipe is silent
+
+# --- tools -------------------------------------------------------------------------------------------------------
+BASH_TIMEOUT_MS = 120_000  # default of one command (interfaces.md section 11)
+KILL_GRACE_MS = 2_000  # SIGTERM to SIGKILL (interfaces.md section 11)
+
+# --- session locks -----------------------------------------------------------------------------------------------
+LOCK_RETRY_MS = 100  # a session lock is tried this long: a look at it holds it for microseconds only
+LOCK_RETRY_PAUSE_MS = 10  # between two tries
+
+# --- configuration -----------------------------------------------------------------------------------------------
+CONFIG_FILE_MAX_BYTES = 1024 * 1024  # one configuration file: prompts are long, but nobody writes a megabyte by hand
+CONFIG_FILES_MAX_COUNT = 10_000  # files of one kind in one home: a home laid over a source tree must not be walked
+CONFIG_VALUES_MAX_COUNT = 100_000  # values of one YAML file, aliases expanded: stops files that multiply themselves
+CONFIG_NESTING_MAX_COUNT = 32  # levels of one YAML file: no key lies deeper than six
+CONFIG_NAME_MAX_CHARS = 128  # an agent's or provider's name: it appears in tables and file names
+CONTEXT_MAX_TOKENS = 100_000_000  # model.context: beyond every model, below every overflow
+MAX_STEPS_MAX_COUNT = 100_000  # features.tools.max_steps: a larger number is a typing error
+TOKEN_BUDGET_MAX_TOKENS = 1_000_000_000_000  # features.tools.token_budget: the same
+OUTPUT_MAX_BYTES = 64 * 1024 * 1024  # bash output kept per stream: it is held in memory
+OUTPUT_LINES_MAX_COUNT = 1_000_000  # bash output lines kept: the same
+PROVIDER_TIMEOUT_MS = 300_000  # to the headers of an answer, by default (engine.md 1.7)
+PROVIDER_TIMEOUT_MAX_MS = 24 * 3_600_000  # a day: longer waits are never meant
+RETRY_ATTEMPTS_MAX_COUNT = 100  # extra attempts of one model call
+RETRY_DELAY_MAX_MS = 3_600_000  # an hour between two attempts
+
+# --- providers ---------------------------------------------------------------------------------------------------
+PROVIDER_CONNECT_MS = 15_000  # DNS, TCP and TLS each: an unreachable host must not take the whole header timeout
+PROVIDER_IDLE_MS = 300_000  # silence inside a stream: some servers send headers first and read the prompt then
+PROVIDER_KEEPALIVE_S = 3  # an idle connection is reused this long: llama-server closes it after 5, a tie fails calls
+PROVIDER_DRAIN_MS = 100  # after the last frame, wait this long for the body's end, so that the connection can be reused
+PROVIDER_ERROR_BODY_BYTES = 64 * 1024  # read of an error body: enough for any JSON error; the message is cut further
+PROVIDER_ERROR_BODY_MS = 2_000  # an error body that drips is classified by what has come until then
+PROVIDER_BODY_BYTES = 4 * 1024 * 1024  # a metadata document: /props holds whole chat templates
+PROVIDER_LINE_BYTES = 4 * 1024 * 1024  # one line of a stream: a server that never ends it must not eat the memory
+PROVIDER_REPLY_BYTES = 16 * 1024 * 1024  # text, thinking and arguments of one reply: far above any real context window
+RETRY_AFTER_MAX_MS = 86_400_000  # a server's hint is cut to a day, so that it stays a number that clocks can add
+RETRY_AFTER_WAIT_MS = 300_000  # a hint longer than this is not slept through: the error and its hint reach the caller
+IO_CLOSE_MS = 2_000  # the io thread's tasks, and then its connections, may take this long to end at close
+SCRIPT_FILE_BYTES = 16 * 1024 * 1024  # a script file: read whole, and only from the operator's own disk
+SCRIPT_PIECE_CHARS = 16  # a scripted `content` is streamed in pieces of at most this size (interfaces.md section 5)
+SCRIPT_DELAY_MS = 3_600_000  # largest scripted delay or retry hint: a longer one is a mistyped unit
+
+# --- tools: calls, files, search, processes ----------------------------------------------------------------------
+PARALLEL_CALLS_MAX_COUNT = 8  # read-only calls of one batch that run at the same time, a thread each
+TOKEN_ESTIMATE_BYTES = 4  # bytes of one token where nobody counts them (engine.md 1.6, estimation divisor)
+APPROVAL_DETAIL_MAX_BYTES = 16 * 1024  # what an approval shows of a call: far above real commands, small in an event
+TOOL_FILE_MAX_BYTES = 16 * 1024 * 1024  # a file that Read, Edit or the own search takes whole into memory
+READ_SMALL_FILE_TOKENS = 2_000  # a range of a smaller file is answered with all of it (engine.md 6.2)
+LISTING_MAX_COUNT = 2_000  # entries that Ls and Glob show: more helps no model
+WALK_MAX_COUNT = 200_000  # directory entries that one Ls or Glob looks at: some seconds on a slow disk
+GLOB_BRACES_MAX_COUNT = 256  # patterns that the braces of one pattern may stand for: they multiply
+RG_TIMEOUT_MS = 30_000  # one search (engine.md, appendix G)
+RG_OUTPUT_MAX_BYTES = 256 * 1024  # matches kept: above any sensible result, below what hurts
+RG_LINE_MAX_CHARS = 500  # a longer matching line is cut: minified files have lines of megabytes
+TODO_MAX_COUNT = 200  # items of the todo list, which is saved at every checkpoint
+BASH_TIMEOUT_MAX_MS = 3_600_000  # the longest timeout that a model may ask for
+BASH_COMMAND_MAX_BYTES = 128 * 1024 - 1  # Linux takes no longer single argument
+PROCESS_READ_BYTES = 64 * 1024  # one read of an output pipe: the pipe's own capacity
+PROCESS_DRAIN_MS = 250  # output is still read this long after the command itself has ended
+PROCESS_QUIET_MS = 50  # silence after which the rest of that time is not waited for
+OUTPUT_INTERVAL_MS = 200  # live lines of a command are joined to at most one event per interval (engine.md 6.5)
+OUTPUT_EVENT_MAX_BYTES = 4 * 1024  # the latest output that one such event carries
+SPILL_MAX_BYTES = 64 * 1024 * 1024  # full output kept in a file per stream: a flood must not fill the disk
+CANDIDATES_COUNT = 20  # session ids shown for an ambiguous prefix
+
+# --- turns -------------------------------------------------------------------------------------------------------
+PARSE_ATTEMPTS_COUNT = 4  # model calls whose tool-call JSON is broken: the first and three more (engine.md 4.5)
+CHARS_PER_TOKEN = 4  # rough estimate until a server has counted
+INPUT_MAX_PERCENTAGE = 80  # of the context that a conversation with a new input may fill (engine.md 1.6)
+
+# --- command line ------------------------------------------------------------------------------------------------
+IMPORT_MAX_BYTES = 512 * 1024 * 1024  # a file to import: it is decoded in memory, at several times its size
+FILE_PIECE_BYTES = 1024 * 1024  # one read or write of a file: large enough that calls cost nothing
+TITLE_MAX_COLUMNS = 48  # of a title in a table: the line of a listing must fit a terminal
+
+# --- store: closing ----------------------------------------------------------------------------------------------
+CLOSE_BUSY_MS = 200  # at close, readers of other processes are waited for this long before the WAL is left to them
+
+# --- aura run ----------------------------------------------------------------------------------------------------
+FOLLOW_TICK_MS = 200  # how soon a follower looks at Ctrl-C while nothing happens

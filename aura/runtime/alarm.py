@@ -1,0 +1,72 @@
+"""One thread, one heap of deadlines, for the whole process. Callbacks only set, queue or signal; the work is elsewhere."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from aura.clock import Clock
+
+
+@dataclass(slots=True, order=True)
+class _Deadline:
+    due_ms: int
+    number: int
+    callback: Callable[[], object] | None = field(compare=False)
+
+    def cancel(self) -> None:
+        """Make sure the callback does not start any more."""
+        self.callback = None
+
+
+class AlarmThread:
+    """Implements `aura.engine.scope.Alarm`. Any thread may call it. `close` ends it; deadlines left are dropped."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[_Deadline] = []
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="aura-alarm", daemon=True)
+        self._thread.start()
+
+    def call_later(self, delay_ms: int, callback: Callable[[], object]) -> _Deadline:
+        """Call `callback` once, on the alarm's thread, after `delay_ms`."""
+        deadline = _Deadline(self._clock.monotonic_ms() + delay_ms, next(self._numbers), callback)
+        with self._changed:
+            heapq.heappush(self._heap, deadline)
+            self._changed.notify()
+        return deadline
+
+    def close(self) -> None:
+        """End the thread; returns when it has ended."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                due = self._pop_due()
+                if due is None and self._closed:
+                    return
+                if due is None:
+                    self._changed.wait(self._wait_s())
+                    continue
+            if due.callback is not None:
+                due.callback()
+
+    def _pop_due(self) -> _Deadline | None:
+        if self._closed or not self._heap or self._heap[0].due_ms > self._clock.monotonic_ms():
+            return None
+        return heapq.heappop(self._heap)
+
+    def _wait_s(self) -> float | None:
+        if not self._heap:
+            return None
+        return max(self._heap[0].due_ms - self._clock.monotonic_ms(), 1) / 1000

@@ -1,0 +1,136 @@
+"""Puts a served session together, in order, and takes it apart again: store, threads, agent, host, service.
+
+Both `aura serve` and `aura run` start here, so that they differ in how they are talked to and in nothing else. Main thread.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aura
+from aura import events as e
+from aura import limits
+from aura.clock import Clock, format_time
+from aura.config.resolve import Overrides
+from aura.config.spec import Homes
+from aura.conversation import Header
+from aura.engine.io import IoThread
+from aura.engine.turn import Agent
+from aura.errors import NotFound
+from aura.ids import check_session_id, new_session_id
+from aura.runtime.agents import AgentFactory, make_factory
+from aura.runtime.alarm import AlarmThread
+from aura.runtime.commit import find_commit
+from aura.runtime.feeds import Feeds, Signal
+from aura.runtime.host import HostParts, open_host
+from aura.runtime.inbox import Inbox
+from aura.runtime.log import Log
+from aura.runtime.service import Place, Service
+from aura.store.open import open_store
+from aura.store.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to serve. `resume` is a session id or a unique prefix of one; None makes a fresh session."""
+
+    homes: Homes
+    workdir: Path
+    agent: str | None = None
+    resume: str | None = None
+    overrides: Overrides = field(default_factory=Overrides)
+    settle_ms: int = limits.SETTLE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A served session and the parts under it. `close` after the service has stopped."""
+
+    service: Service
+    place: Place
+    _closers: tuple[Callable[[], object], ...]
+
+    def close(self) -> None:
+        """Close everything that was opened, the newest first."""
+        for closer in self._closers:
+            closer()
+
+
+def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], clock: Clock, log: Log) -> Assembly:
+    """Open the store, take the session, recover what a crash left, save it, and return the service.
+
+    When this returns, the session's start events are committed. Raises `ConfigInvalid`, `NotFound`, `InvalidId`,
+    `SessionLocked`, `SessionFrozen`, `ResumeFailed` and store errors; everything opened before is closed again then.
+    """
+    closers: list[Callable[[], object]] = []
+    try:
+        io = IoThread()
+        closers.append(io.close)
+        factory = make_factory(plan.homes, plan.workdir, io, clock, plan.overrides)
+        store = open_store(plan.homes.store_dir)
+        closers.append(store.close)
+        alarm = AlarmThread(clock)
+        closers.append(alarm.close)
+        inbox = Inbox(store, log)
+        closers.append(inbox.close)
+        feeds = Feeds(store, make_signal, log)
+        closers.append(feeds.close)
+        parts = HostParts(store, feeds, inbox, clock, alarm, log)
+        resumed = plan.resume is not None
+        agents = _AgentChoice(factory, plan.agent, closers)
+        if not resumed:
+            agents(None)  # a bad configuration must not leave an empty session behind
+        session_id = _find_session(store, plan.resume) if plan.resume else _create_session(store, clock)
+        notices = tuple(_config_notices(factory))
+        host = open_host(parts, session_id, agents, url=url, resumed=resumed, notices=notices, settle_ms=plan.settle_ms)
+        commit = find_commit(Path(aura.__file__).parent)
+        place = Place(url, plan.workdir, plan.homes.write_home, commit, clock.now_ms())
+        service = Service(store, host, feeds, place, clock, log)
+        return Assembly(service, place, tuple(reversed(closers)))
+    except BaseException:
+        for closer in reversed(closers):
+            closer()
+        raise
+
+
+@dataclass(slots=True)
+class _AgentChoice:
+    """Makes the agent that the command line or the session names, once per name; its temporary files end with the rest."""
+
+    factory: AgentFactory
+    chosen: str | None
+    closers: list[Callable[[], object]]
+    made: dict[str | None, Agent] = field(default_factory=dict)
+
+    def __call__(self, stored: str | None) -> Agent:
+        if stored not in self.made:
+            agent = self.factory.make(self.chosen, stored)
+            self.closers.append(lambda: shutil.rmtree(agent.toolbox.spill_dir, ignore_errors=True))
+            self.made[stored] = agent
+        return self.made[stored]
+
+
+def _find_session(store: Store, prefix: str) -> str:
+    check_session_id(prefix)
+    candidates = store.find_session_ids(prefix)
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        raise NotFound(f"there is no session {prefix}", hint="`aura session list` shows what there is.")
+    raise NotFound(
+        f"{prefix!r} is the beginning of several session ids",
+        hint="Give the whole id.",
+        details={"candidates": candidates},
+    )
+
+
+def _create_session(store: Store, clock: Clock) -> str:
+    now = format_time(clock.now_ms())
+    return store.create_session(Header(id=new_session_id(), title="", created_at=now, updated_at=now)).id
+
+
+def _config_notices(factory: AgentFactory) -> list[e.Notice]:
+    return [e.Notice(level="warning", origin="config", message=text) for text in factory.configuration.notices]

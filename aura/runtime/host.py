@@ -1,0 +1,244 @@
+"""One live session: it holds the lease, accepts runs, works on one at a time, and saves at the end.
+
+Opening a host recovers what a crash left behind. Closing it settles the live run within its time. It serves no reader and
+speaks no HTTP: that is the service's and the api's business. Native threads only.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aura import __version__, limits
+from aura import events as e
+from aura.clock import Clock
+from aura.engine.lane import TurnOutcome
+from aura.engine.scope import Alarm, Scope
+from aura.engine.turn import Agent, run_turn
+from aura.errors import AuraError, ShuttingDown
+from aura.events import StopReason
+from aura.runs import NewRun, Run, RunError
+from aura.runtime.commands import run_command
+from aura.runtime.feeds import Feeds
+from aura.runtime.inbox import Inbox
+from aura.runtime.lane import LiveState, MainLane, Session
+from aura.runtime.log import Log
+from aura.runtime.recorder import Recorder
+from aura.runtime.recovery import recover
+from aura.runtime.saver import Saver
+from aura.runtime.settle import settle
+from aura.store.protocol import Accepted, Holder, Store
+
+
+@dataclass(frozen=True, slots=True)
+class HostParts:
+    """What a host needs of its process."""
+
+    store: Store
+    feeds: Feeds
+    inbox: Inbox
+    clock: Clock
+    alarm: Alarm
+    log: Log
+
+
+@dataclass(slots=True)
+class _Live:
+    run: Run
+    scope: Scope
+    thread: threading.Thread
+
+
+class Host:
+    """A held session at work. Make it with `open_host`."""
+
+    def __init__(self, session: Session, agent: Agent, log: Log, *, settle_ms: int) -> None:
+        self._session = session
+        self._agent = agent
+        self._log = log
+        self._settle_ms = settle_ms
+        self._lock = threading.Lock()
+        self._live: _Live | None = None
+        self._stopping = False
+        self._gave_up = threading.Event()
+
+    @property
+    def session_id(self) -> str:
+        """The session that is held."""
+        return self._session.id
+
+    @property
+    def stopping(self) -> bool:
+        """True once no new run is accepted."""
+        return self._stopping
+
+    @property
+    def live(self) -> LiveState:
+        """What readers are shown of the session at work."""
+        return self._session.live
+
+    def accept(self, new: NewRun) -> Accepted:
+        """Make a run and start working on it, or find the one that its request id made.
+
+        Raises `ShuttingDown`, `Busy`, `RequestConflict` and store errors.
+        """
+        with self._lock:
+            if self._stopping:
+                raise ShuttingDown("the server is shutting down", hint="Submit to the next server.")
+            accepted = self._session.store.accept(self._session.lease, new)
+            if accepted.created:
+                self._start(accepted.run, new)
+        return accepted
+
+    def wait_idle(self, timeout_ms: int | None = None) -> bool:
+        """Return True once no run is being worked on, False after `timeout_ms`."""
+        live = self._live
+        if live is not None:
+            live.thread.join(None if timeout_ms is None else timeout_ms / 1000)
+            return not live.thread.is_alive()
+        return True
+
+    def cancel(self) -> None:
+        """Cancel the live run, as somebody at the keyboard asks for it; it is recorded like any other request."""
+        live = self._live
+        if live is not None:
+            now_ms = self._session.clock.now_ms()
+            self._session.store.request_cancel(live.run.id, reason="request", message=None, at_ms=now_ms)
+
+    def stop_accepting(self) -> None:
+        """Refuse new runs from now on."""
+        with self._lock:
+            self._stopping = True
+
+    def close(self, reason: StopReason) -> bool:
+        """Settle the live run, save, and let the session go; return False if the run or the save did not make it.
+
+        New runs are refused from the first moment. Takes at most the settle time and a commit.
+        """
+        self.stop_accepting()
+        saved = self._record_stopping(reason)
+        live = self._live
+        if live is not None:
+            live.scope.cancel("shutdown")
+        if not self.wait_idle(self._settle_ms):
+            self._gave_up.set()
+            return False
+        saved = self._save_last() and saved
+        self._session.store.release(self._session.lease)
+        return saved
+
+    def _start(self, run: Run, new: NewRun) -> None:
+        scope = Scope(self._session.alarm)
+        thread = threading.Thread(target=self._work, args=(run, new.text, scope), name=f"aura-{run.id}", daemon=True)
+        self._live = _Live(run, scope, thread)
+        thread.start()
+
+    def _work(self, run: Run, text: str, scope: Scope) -> None:
+        session = self._session
+        with session.inbox.live(run.id, scope):
+            outcome = self._outcome(run, text, MainLane(session, run, scope))
+            if scope.reason != "lease_lost":
+                reason: e.Reason = "command" if run.kind == "command" else "run"
+                settle(session, run.id, outcome, reason, self._gave_up, self._log)
+
+    def _outcome(self, run: Run, text: str, lane: MainLane) -> TurnOutcome:
+        try:
+            if run.kind == "command":
+                return run_command(lane, self._agent, self._session.saver.history, text)
+            return run_turn(lane, self._agent, self._session.saver.history, text)
+        except Exception as error:  # a fault of ours must not leave a run without its terminal record
+            fault_id = self._log.fault(run.id, error)
+            return TurnOutcome(
+                "failed", RunError("internal", f"unexpected fault {fault_id}; the server's log has more")
+            )
+
+    def _record_stopping(self, reason: StopReason) -> bool:
+        try:
+            self._session.recorder.commit((e.ServerStopping(reason=reason),), None, essential=True)
+            return True
+        except AuraError as error:
+            self._log.warning("host", f"server.stopping is not recorded: {error.message}")
+            return False
+
+    def _save_last(self) -> bool:
+        session = self._session
+        try:
+            save = session.saver.prepare("shutdown", session.clock.now_ms())
+            session.recorder.commit((save.event,), None, save=save)
+            return True
+        except AuraError as error:
+            self._log.warning("host", f"the last save failed: {error.message}")
+            return False
+
+
+def open_host(
+    parts: HostParts,
+    session_id: str,
+    agent_for: Callable[[str | None], Agent],
+    *,
+    url: str | None,
+    resumed: bool,
+    notices: tuple[e.Notice, ...] = (),
+    settle_ms: int = limits.SETTLE_MS,
+) -> Host:
+    """Take a session, record what a crash left of it, save it, and return its host.
+
+    `agent_for` is given the name of the agent that the session was last served with, None for a fresh one. When this returns,
+    `server.started`, notices, one `run.lost` per unsettled run and `session.persisted{start}` are committed, in this order
+    (interfaces.md section 9). Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `agent_for` raises, and store errors.
+    """
+    store, clock = parts.store, parts.clock
+    lease = store.acquire(session_id, Holder(os.getpid(), url))
+    try:
+        stored = store.load_conversation(session_id)
+        saver = Saver(stored)
+        named = saver.history.meta.get("agent")
+        agent = agent_for(named if isinstance(named, str) else None)
+        recorder = Recorder(store, lease, saver, clock, parts.alarm)
+        recovered = recover(store, session_id, stored.persisted_seq, clock.now_ms(), parts.log)
+        started = e.ServerStarted(
+            pid=os.getpid(), version=__version__, resumed_revision=stored.revision if resumed else None
+        )
+        _apply_agent(saver, agent)
+        live = LiveState(_first_status(agent), dict(saver.history.meta))
+        session = Session(session_id, store, lease, saver, recorder, parts.feeds, parts.inbox, clock, parts.alarm, live)
+        save = saver.prepare("start", clock.now_ms())
+        recorder.record(started, None)
+        for notice in notices:
+            recorder.record(notice, None)
+        for item in recovered.events:
+            recorder.record(item.event, item.run_id)
+        recorder.commit((save.event,), None, save=save)
+    except BaseException:
+        store.release(lease)
+        raise
+    return Host(session, agent, parts.log, settle_ms=settle_ms)
+
+
+def _apply_agent(saver: Saver, agent: Agent) -> None:
+    history = saver.history
+    history.system = agent.prompt
+    spec = agent.spec
+    history.meta.update(
+        {
+            "agent": spec.name,
+            "think": spec.model.think or "false",
+            "model": spec.model.name,
+            "provider": spec.model.provider.name,
+        }
+    )
+
+
+def _first_status(agent: Agent) -> e.StatusChanged:
+    model = agent.spec.model
+    return e.StatusChanged(
+        agent=agent.spec.name,
+        mode=None,
+        provider=model.provider.name,
+        model=model.name,
+        iteration=0,
+        tokens_used=0,
+        tokens_max=model.context or 0,
+    )

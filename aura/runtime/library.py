@@ -1,0 +1,283 @@
+"""Stored sessions without a live run: the verbs behind `aura session` (contract.md; interfaces.md 4, 9 and 11).
+
+Each verb opens the store, does one thing and closes it. A verb that only reads makes no file, not even where there is
+no store yet. It imports neither engine nor server, and prints nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aura import ids
+from aura.clock import Clock, SystemClock, parse_time
+from aura.conversation import Summary
+from aura.errors import AuraError, BadRequest, Exists, InvalidId, NotFound, StoreUnavailable
+from aura.runtime import files
+from aura.store.open import find_store, open_store
+from aura.store.protocol import Forked, Frozen, Holder, SessionFilter, Store
+from aura.wire import canonical, document
+
+_HEX_DIGITS = frozenset("0123456789abcdef")
+_SHA256_CHARS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a person asks of one session. `events` counts its journal from the first event on."""
+
+    session: Summary
+    revisions: int
+    events: int
+    holder: Holder | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """What an import did. `source_sha256` is the input's digest, not the stored bytes' one."""
+
+    session: Summary
+    created: bool
+    frozen_now: bool
+    source_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export did. `path` is absolute, or `-`. `written` is False when the same file was there already."""
+
+    session: Summary
+    path: str
+    sha256: str
+    written: bool
+
+
+class Library:
+    """The sessions of one store directory. One thread at a time; each verb blocks.
+
+    Every verb may raise `StoreUnavailable`, and `InvalidId` for an id that cannot name a session.
+    """
+
+    def __init__(self, directory: Path, clock: Clock | None = None) -> None:
+        """Look at `directory` (`<write home>/sessions`), which need not exist."""
+        self._directory = directory
+        self._clock = clock or SystemClock()
+
+    def list_sessions(self) -> tuple[Summary, ...]:
+        """Return all sessions, the most recently updated first; none where there is no store yet."""
+        with self._found() as store:
+            return store.list_sessions(SessionFilter()).items if store else ()
+
+    def get_session(self, session_id: str, revision: str | None = None) -> Summary:
+        """Return a session as it is, or as it was at the revision whose digits start with `revision`.
+
+        Raises `NotFound`, and `BadRequest` for a `revision` that is not hex or fits several.
+        """
+        with self._existing(session_id) as store:
+            return _summary(store, session_id, _checked_prefix(revision))
+
+    def get_details(self, session_id: str, revision: str | None = None) -> Details:
+        """Return what `get_session` does, and what the store knows beyond it. Raises the same."""
+        with self._existing(session_id) as store:
+            return Details(
+                session=_summary(store, session_id, _checked_prefix(revision)),
+                revisions=len(store.list_revisions(session_id)),
+                events=store.read_last_seq(session_id),
+                holder=store.find_holder(session_id),
+            )
+
+    def import_file(self, name: str, *, session_id: str | None = None, freeze: bool = False) -> ImportedFile:
+        """Store the session document in the file `name` (`-`: standard input) under its own id or `session_id`.
+
+        The same conversation again changes nothing, unless `freeze` freezes it now. Raises `BadRequest` for an
+        unreadable or too large file, `InvalidSession`, `Exists` for another conversation, `SessionLocked`.
+        """
+        if session_id is not None:
+            ids.check_session_id(session_id)
+        data = files.read_input(name)
+        try:
+            conversation = document.parse_document(data, id=session_id)
+        except InvalidId as error:
+            raise InvalidId(f"the document's id: {error.message}", hint="Give it one with --id.") from error
+        with self._made() as store:
+            done = store.import_session(conversation, freeze=freeze, at_ms=self._clock.now_ms())
+        return ImportedFile(done.session, done.created, done.frozen_now, hashlib.sha256(data).hexdigest())
+
+    def export_file(self, session_id: str, output: str, revision: str | None = None) -> Exported:
+        """Write a revision's canonical bytes, the head's by default, to the file `output`.
+
+        Their hash is compared with the revision before the file gets its name. An identical file is left alone.
+        Raises `NotFound`, `Exists` for a different file, `BadRequest` for a place that cannot be written, and
+        `StoreUnavailable` when the stored bytes no longer hash to the revision.
+        """
+        if not output or output.endswith("/"):
+            raise BadRequest(f"{output!r} is not a file name", hint="Name a file, or - for standard output.")
+        with self._existing(session_id) as store:
+            session = _summary(store, session_id, _checked_prefix(revision))
+            path = Path(output).absolute()
+            written = not _has_content(path, session.revision) and _write(store, session, path)
+        return Exported(session, str(path), session.revision, written)
+
+    def export_stream(self, session_id: str, write: Callable[[bytes], object], revision: str | None = None) -> Exported:
+        """Give a revision's canonical bytes to `write`, in pieces; nothing is given when they fail their check.
+
+        Raises what `export_file` raises of the store, and what `write` raises.
+        """
+        with self._existing(session_id) as store:
+            session = _summary(store, session_id, _checked_prefix(revision))
+            deque(_verified(store, session), maxlen=0)
+            for piece in _verified(store, session):
+                write(piece)
+        return Exported(session, files.STANDARD_STREAM, session.revision, written=True)
+
+    def fork(
+        self,
+        parent_id: str,
+        child_id: str,
+        *,
+        title: str | None = None,
+        expect_revision: str | None = None,
+        revision: str | None = None,
+    ) -> Forked:
+        """Make `child_id` from the parent's head or `revision`; the same fork again is returned as stored.
+
+        Raises `NotFound`, `RevisionMismatch`, `Exists` for any other child, `BadRequest` for a title that is not
+        UTF-8, a `revision` or an `expect_revision` that cannot be one.
+        """
+        ids.check_session_id(child_id)
+        _check_expected(expect_revision)
+        if title is not None and canonical.clean(title) != title:
+            raise BadRequest("the title is not UTF-8")
+        with self._existing(parent_id) as store:
+            return store.fork(
+                parent_id,
+                child_id,
+                title=title,
+                expect_revision=expect_revision,
+                revision=_checked_prefix(revision),
+                at_ms=self._clock.now_ms(),
+            )
+
+    def freeze(self, session_id: str, *, expect_revision: str | None = None) -> Frozen:
+        """Freeze a session for ever; again, it changes nothing.
+
+        Raises `NotFound`, `RevisionMismatch`, `SessionLocked`, `BadRequest`.
+        """
+        _check_expected(expect_revision)
+        with self._existing(session_id) as store:
+            return store.freeze(session_id, expect_revision=expect_revision, at_ms=self._clock.now_ms())
+
+    @contextmanager
+    def _existing(self, session_id: str) -> Iterator[Store]:
+        ids.check_session_id(session_id)
+        with self._found() as store:
+            if store is None:
+                raise NotFound(f"there is no session {session_id}: the store is empty", hint="Import one first.")
+            yield store
+
+    @contextmanager
+    def _found(self) -> Iterator[Store | None]:
+        with self._reachable():
+            store = find_store(self._directory)
+        if store is None:
+            yield None
+            return
+        try:
+            yield store
+        finally:
+            store.close()
+
+    @contextmanager
+    def _made(self) -> Iterator[Store]:
+        with self._reachable():
+            store = open_store(self._directory)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    @contextmanager
+    def _reachable(self) -> Iterator[None]:
+        try:
+            if self._directory.exists() and not self._directory.is_dir():
+                raise StoreUnavailable(f"{self._directory} is not a directory", hint="Move that file away.")
+            yield
+        except AuraError:
+            raise
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{self._directory} cannot be used: {error.strerror}", hint="Check the permissions of the write home."
+            ) from error
+
+
+def _summary(store: Store, session_id: str, revision: str | None) -> Summary:
+    if revision is None:
+        return store.get_session(session_id)
+    found, pieces = store.export(session_id, revision)
+    (tail,) = deque(pieces, maxlen=1)
+    header = document.decode_tail(tail, "")
+    _, messages = store.read_messages(session_id, -1, 0, found.revision)
+    return Summary(
+        id=header.id,
+        title=header.title,
+        created_at_ms=parse_time(header.created_at),
+        updated_at_ms=parse_time(header.updated_at),
+        revision=found.revision,
+        messages=messages,
+        frozen=header.frozen,
+        parent=header.parent,
+    )
+
+
+def _verified(store: Store, session: Summary) -> Iterator[bytes]:
+    sha = hashlib.sha256()
+    _, pieces = store.export(session.id, session.revision)
+    for piece in pieces:
+        sha.update(piece)
+        yield piece
+    if sha.hexdigest() != session.revision:
+        raise StoreUnavailable(
+            f"the stored bytes of {session.id} no longer hash to revision {session.revision}",
+            hint="The database was changed from outside; restore it from a backup.",
+        )
+
+
+def _has_content(path: Path, sha256: str) -> bool:
+    found = files.find_sha256(path)
+    if found is not None and found != sha256:
+        raise Exists(f"{path} exists and differs", hint="Name another file, or move that one away.")
+    return found is not None
+
+
+def _write(store: Store, session: Summary, path: Path) -> bool:
+    try:
+        files.create_file(path, _verified(store, session))
+        return True
+    except FileExistsError:
+        if _has_content(path, session.revision):
+            return False
+        raise Exists(f"{path} exists and differs", hint="Name another file, or move that one away.") from None
+    except OSError as error:
+        raise files.unwritable(path, error) from error
+
+
+def _check_expected(revision: str | None) -> None:
+    if revision is not None and not ids.is_sha256(revision):
+        raise BadRequest(
+            f"{revision[:80]!r} is not a revision", hint="A revision has 64 lower-case hex digits; see `session show`."
+        )
+
+
+def _checked_prefix(revision: str | None) -> str | None:
+    if revision is None or (1 <= len(revision) <= _SHA256_CHARS and _HEX_DIGITS.issuperset(revision)):
+        return revision
+    raise BadRequest(
+        f"{revision[:80]!r} is not the beginning of a revision", hint="Give up to 64 lower-case hex digits."
+    )
+
+
+__all__ = ["Details", "Exported", "Forked", "Frozen", "Holder", "ImportedFile", "Library", "Summary"]

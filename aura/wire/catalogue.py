@@ -1,0 +1,100 @@
+"""The event catalogue as code: what each kind is called in the contract, and how it is stored (SHAPES.md section 5).
+
+One row per kind. Docs and schemas come from this table; nothing else decides how an event is named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aura import events as e
+from aura.jsontypes import JsonValue
+from aura.runs import Run
+from aura.wire import canonical
+from aura.wire.automation import event_data
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How one kind is stored. `contract_type` is the type that the automation profile serves."""
+
+    kind: str
+    contract_type: str
+    event: type[e.Event]
+
+
+_SAME_NAME: tuple[type[e.Event], ...] = (
+    e.ServerStarted,
+    e.ServerStopping,
+    e.RunAccepted,
+    e.MessageUser,
+    e.RunStarted,
+    e.MessageAssistant,
+    e.ToolStarted,
+    e.ToolFinished,
+    e.Notice,
+    e.StatusChanged,
+    e.InputRequired,
+    e.InputResolved,
+    e.CommandResult,
+    e.SessionPersisted,
+    e.SessionPersistFailed,
+    e.RunCancelRequested,
+    e.RunFinished,
+    e.RunPersisted,
+    e.RunPersistFailed,
+    e.RunLost,
+)
+
+CATALOGUE: dict[str, Entry] = {event.kind: Entry(event.kind, event.kind, event) for event in _SAME_NAME}
+
+CONTRACT_TYPES: frozenset[str] = frozenset(entry.contract_type for entry in CATALOGUE.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An event as it is stored: contract type and data bytes; real kind and what only the gateway and SQL need."""
+
+    type: str
+    data: bytes
+    kind: str
+    ext: bytes | None
+
+
+def encode_event(event: e.Event, run: Run | None) -> Encoded:
+    """Return the stored form of `event`. `run` is the record after the transition, for the kinds that carry it.
+
+    An event of a lane other than the main one is a `notice` for the contract's readers, with its real kind beside it.
+    """
+    entry = CATALOGUE[event.kind]
+    data = event_data(event, run)
+    if event.source is None:
+        return Encoded(entry.contract_type, canonical.encode(data), event.kind, _extension(event, None))
+    shown: dict[str, JsonValue] = {"level": "info", "source": event.kind, "message": event.source.agent_name}
+    return Encoded("notice", canonical.encode(shown), event.kind, _extension(event, data))
+
+
+def _extension(event: e.Event, data: dict[str, JsonValue] | None) -> bytes | None:
+    fields: dict[str, JsonValue] = {}
+    if event.source is not None:
+        source = event.source
+        fields["agent"] = {
+            "agent_id": source.agent_id,
+            "agent_name": source.agent_name,
+            "parent_agent_id": source.parent_agent_id,
+            "task_id": source.task_id,
+        }
+        fields["data"] = data
+    if isinstance(event, e.MessageAssistant) and event.usage is not None:
+        usage = event.usage
+        fields["usage"] = {
+            "provider": usage.provider,
+            "model": usage.model,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+    if isinstance(event, e.InputResolved):
+        fields["answered_by"] = event.answered_by
+    if isinstance(event, e.RunCancelRequested):
+        fields["cancel"] = {"reason": event.reason, "message": event.message}
+    return canonical.encode(fields) if fields else None

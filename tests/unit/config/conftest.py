@@ -1,0 +1,18 @@
+"""Fixtures of the configuration tests."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.config.home import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / ".aura")
+
+
+@pytest.fixture
+def make_home(tmp_path: Path) -> Callable[[str], Home]:
+    return lambda name: Home(tmp_path / name)
