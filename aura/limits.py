@@ -72,8 +72,6 @@ RETRY_DELAY_MAX_MS = 3_600_000  # an hour between two attempts
 # --- providers ---------------------------------------------------------------------------------------------------
 PROVIDER_CONNECT_MS = 15_000  # DNS, TCP and TLS each: an unreachable host must not take the whole header timeout
 PROVIDER_IDLE_MS = 300_000  # silence inside a stream: some servers send headers first and read the prompt then
-PROVIDER_KEEPALIVE_S = 3  # an idle connection is reused this long: llama-server closes it after 5, a tie fails calls
-PROVIDER_DRAIN_MS = 100  # after the last frame, wait this long for the body's end, so that the connection can be reused
 PROVIDER_ERROR_BODY_BYTES = 64 * 1024  # read of an error body: enough for any JSON error; the message is cut further
 PROVIDER_ERROR_BODY_MS = 2_000  # an error body that drips is classified by what has come until then
 PROVIDER_BODY_BYTES = 4 * 1024 * 1024  # a metadata document: /props holds whole chat templates
@@ -124,3 +122,17 @@ CLOSE_BUSY_MS = 200  # at close, readers of other processes are waited for this 
 
 # --- aura run ----------------------------------------------------------------------------------------------------
 FOLLOW_TICK_MS = 200  # how soon a follower looks at Ctrl-C while nothing happens
+
+# --- api ---------------------------------------------------------------------------------------------------------
+API_CALLS_MAX_COUNT = 32  # store calls that the hub has under way at once: each holds a native thread, up to 10 s
+STREAMS_MAX_COUNT = 1000  # readers that wait on gevent, streams and long-polls: some 20 kB and one descriptor each
+STREAM_THREADS_COUNT = 64  # the same on waitress, where each holds a thread
+RESERVE_THREADS_COUNT = 8  # waitress threads that waiting readers never take: control calls do not queue behind them
+CONNECTIONS_MAX_COUNT = 4096  # open connections, idle ones included: above any descriptor limit that is usual
+ACCEPT_BACKLOG_COUNT = 1024  # connections that the kernel keeps until they are accepted: a burst of 500 readers fits
+STREAM_PIECE_BYTES = 64 * 1024  # events are joined to writes of about this size: few system calls, bounded memory
+STREAM_BUFFER_BYTES = 256 * 1024  # waitress: bytes that a slow reader may have waiting before its thread pauses
+FINISHED_KEPT_COUNT = 16  # ended messages and calls whose late live items a stream still recognises
+RESPONSES_END_MS = 2_000  # at the end of the server, open responses may take this long to be finished
+RETRY_AFTER_MS = 1_000  # what a caller is told when there are too many streams: they end often
+INTEGER_MAX_CHARS = 19  # digits of a number in a query: what fits 64 bits; longer ones are taken as the largest

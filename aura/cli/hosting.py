@@ -7,13 +7,23 @@ from pathlib import Path
 
 from aura import limits
 from aura.cli.options import RootOptions, current_directory
+from aura.clock import SystemClock
 from aura.config.resolve import Overrides
 from aura.errors import ConfigInvalid
 from aura.runtime.assembly import Plan
+from aura.runtime.log import Log, take_over_logging
+
+
+def make_log(options: RootOptions) -> Log:
+    """Return the program's log on standard error, with everything in it that libraries log."""
+    log = Log(SystemClock(), debug=options.debug)
+    take_over_logging(log)
+    return log
 
 
 def make_plan(options: RootOptions, *, settle_ms: int = limits.SETTLE_MS) -> Plan:
-    """Return what to serve. The homes are resolved against the launch directory; then this process moves to the workspace.
+    """Return what to serve. The homes are resolved against the launch directory; then this process moves to the
+    workspace.
 
     Main thread, before anything else was started. Raises `ConfigInvalid` for a workspace that is not a directory.
     """

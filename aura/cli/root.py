@@ -29,60 +29,66 @@ COMMANDS: Mapping[str, LazyCommand] = {
     commands=COMMANDS,
     help="Run agents unattended, with every event, revision and run record in one SQLite file.",
 )
-@click.option("--home", metavar="DIR", help='Global config home; "" for none.  [env: AURA_HOME; default: ~/.aura]')
+@click.option("--home", metavar="DIR", help='Global config home; "" for none.  [env var: AURA_HOME; default: ~/.aura]')
 @click.option(
     "--config",
     metavar="DIR",
     multiple=True,
-    help="Config home, repeatable; the last one is written to.  [env: AURA_CONFIG; default: .aura]",
+    help="Config home, repeatable; the last one is written to.  [env var: AURA_CONFIG; default: .aura]",
 )
 @click.option(
     "-w",
     "--workdir",
     metavar="DIR",
     envvar="AURA_WORKDIR",
-    type=click.Path(path_type=Path),
-    help="Workspace of the agent.  [env: AURA_WORKDIR; default: this directory]",
+    show_envvar=True,
+    type=click.Path(path_type=Path, readable=False),
+    help="Workspace of the agent.  [default: this directory]",
 )
-@click.option("--agent", metavar="NAME", envvar="AURA_AGENT", help="Agent to run.  [env: AURA_AGENT]")
-@click.option("-m", "--model", metavar="NAME", envvar="AURA_MODEL", help="Model to ask.  [env: AURA_MODEL]")
-@click.option("--provider", metavar="NAME", envvar="AURA_PROVIDER", help="Provider to ask.  [env: AURA_PROVIDER]")
+@click.option("--agent", metavar="NAME", envvar="AURA_AGENT", show_envvar=True, help="Agent to run.")
+@click.option("-m", "--model", metavar="NAME", envvar="AURA_MODEL", show_envvar=True, help="Model to ask.")
+@click.option("--provider", metavar="NAME", envvar="AURA_PROVIDER", show_envvar=True, help="Provider to ask.")
 @click.option(
     "--think",
     metavar="LEVEL",
     envvar="AURA_THINK",
+    show_envvar=True,
     type=click.Choice(THINK_SPELLINGS),
-    help="Thinking: off, on, low, medium or high.  [env: AURA_THINK]",
+    help="Thinking: off, on, low, medium or high.",
 )
 @click.option(
     "--max-steps",
     metavar="N",
     envvar="AURA_MAX_STEPS",
+    show_envvar=True,
     type=click.IntRange(1, limits.MAX_STEPS_MAX_COUNT),
-    help="Model calls of one turn at most.  [env: AURA_MAX_STEPS]",
+    help="Model calls of one turn at most.",
 )
 @click.option(
     "--token-budget",
     metavar="N",
     envvar="AURA_TOKEN_BUDGET",
+    show_envvar=True,
     type=click.IntRange(0, limits.TOKEN_BUDGET_MAX_TOKENS),
-    help="Tokens of one session at most; 0 for no limit.  [env: AURA_TOKEN_BUDGET]",
+    help="Tokens of one session at most; 0 for no limit.",
 )
 @click.option(
     "--resume",
     metavar="ID",
     envvar="AURA_RESUME",
-    help="Session to go on with: its id or a unique beginning of it.  [env: AURA_RESUME]",
+    show_envvar=True,
+    help="Session to go on with: its id or a unique beginning of it.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     envvar="AURA_OUTPUT",
-    type=click.Path(path_type=Path),
-    help="Also record a plain-text transcript in FILE.  [env: AURA_OUTPUT]",
+    show_envvar=True,
+    type=click.Path(path_type=Path, readable=False),
+    help="Also record a plain-text transcript in FILE.",
 )
-@click.option("--debug", is_flag=True, envvar="AURA_DEBUG", help="Show tracebacks.  [env: AURA_DEBUG]")
+@click.option("--debug", is_flag=True, envvar="AURA_DEBUG", show_envvar=True, help="Show tracebacks.")
 @click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def root(

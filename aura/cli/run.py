@@ -1,7 +1,7 @@
 """`aura run PROMPT…`: the host of `aura serve` without HTTP, for people and scripts. It renders; it does not decide.
 
-Prompts come from the arguments, or one from standard input. Ctrl-C cancels the run, which is saved like any other; a second
-Ctrl-C stops at once.
+Prompts come from the arguments, or one from standard input. Ctrl-C cancels the run, which is saved like any other; a
+second Ctrl-C stops at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 
 from aura import limits
 from aura.cli import streams
-from aura.cli.hosting import make_plan
+from aura.cli.hosting import make_log, make_plan
 from aura.cli.options import RootOptions
 from aura.cli.run_view import EventLines, RunView, View
 from aura.clock import SystemClock
@@ -28,9 +28,9 @@ from aura.runs import OnInput, Run
 from aura.runtime.assembly import Assembly, assemble
 from aura.runtime.feeds import Feed
 from aura.runtime.follow import follow_run
-from aura.runtime.log import Log
 from aura.runtime.service import Service, check_text
 from aura.runtime.signals import ThreadSignal
+from aura.runtime.transcript import Transcript
 
 EXIT_CANCELLED = 130
 
@@ -38,7 +38,7 @@ EXIT_CANCELLED = 130
 @click.command(
     "run",
     help="Run PROMPTs one after another in one session, new or given by the root flag --resume. "
-    "Without a PROMPT, standard input is the prompt. The answer goes to standard output, everything else to standard error.",
+    "Without a PROMPT, standard input is the prompt. The answer goes to standard output, all else to standard error.",
 )
 @click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
 @click.option("--json", "as_json", is_flag=True, help="Print every event as a line of JSON instead of the answer.")
@@ -46,13 +46,15 @@ EXIT_CANCELLED = 130
 def command(options: RootOptions, prompts: tuple[str, ...], as_json: bool) -> None:
     """Run the prompts; exit 0 if all of them completed, 1 at the first that did not, 130 after Ctrl-C."""
     texts = [check_text(text, "prompt") for text in prompts or (_read_prompt(),)]
-    log = Log(SystemClock(), debug=options.debug)
+    log = make_log(options)
+    output = options.output.absolute() if options.output else None
     assembly = assemble(make_plan(options), url=None, make_signal=ThreadSignal, clock=SystemClock(), log=log)
     view: View = EventLines(sys.stdout) if as_json else RunView(sys.stdout, sys.stderr)
     interactive = bool(prompts) and not as_json and sys.stdin.isatty() and sys.stderr.isatty()
+    transcript = Transcript(assembly.service, output) if output else None
     with _interruptions() as interruptions:
         last = _run_all(assembly, texts, view, interruptions, "wait" if interactive else "block")
-    _finish(assembly, view, last)
+    _finish(assembly, transcript, view, last)
     if last.outcome == "completed" and last.state == "persisted":
         return
     raise SystemExit(EXIT_CANCELLED if interruptions and last.outcome == "cancelled" else 1)
@@ -92,10 +94,12 @@ def _show(service: Service, run_id: str, item: JsonObject | Transient, view: Vie
         service.answer_input(run_id, answer.input_id, answer=answer.answer, action=answer.action)
 
 
-def _finish(assembly: Assembly, view: View, last: Run) -> None:
+def _finish(assembly: Assembly, transcript: Transcript | None, view: View, last: Run) -> None:
     service = assembly.service
     service.stop("request")
     service.wait_stopped(limits.SETTLE_MS)
+    if transcript is not None:
+        transcript.close()
     view.end(last, service.session_id)
     assembly.close()
 

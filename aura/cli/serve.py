@@ -10,9 +10,9 @@ import click
 
 from aura import limits
 from aura.api.server import Waiter, make_waiter, serve
-from aura.clock import SystemClock
-from aura.cli.hosting import make_plan
+from aura.cli.hosting import make_log, make_plan
 from aura.cli.options import RootOptions
+from aura.clock import SystemClock
 from aura.errors import AuraError, StartupFailed, Unauthorized
 from aura.jsontypes import JsonValue
 from aura.runtime.assembly import Assembly, assemble
@@ -20,6 +20,7 @@ from aura.runtime.environ import erase_from_environ
 from aura.runtime.launcher import Launcher
 from aura.runtime.log import Log
 from aura.runtime.ready import ReadyFile, as_startup_error
+from aura.runtime.transcript import Transcript
 
 TOKEN_VARIABLE = "AURA_SERVE_TOKEN"
 
@@ -72,17 +73,21 @@ def command(
     launcher = Launcher(launcher_fd) if launcher_fd is not None else None
     ready = ReadyFile(ready_file.absolute())
     ready.clear()
-    log = Log(SystemClock(), debug=options.debug)
+    log = make_log(options)
     try:
         token = _take_token()
         listener = _listen(bind)
         waiter = make_waiter(server)
+        output = options.output.absolute() if options.output else None
         assembly = _assemble(options, settle_ms, listener, waiter, log)
+        transcript = Transcript(assembly.service, output) if output else None
     except AuraError as error:
-        failure = as_startup_error(error)
-        ready.report(failure)
-        raise failure from error
+        raise _reported(ready, error) from error
     saved = _serve(assembly, listener, token, waiter, ready, launcher)
+    if transcript is not None:
+        transcript.close()
+    if saved:
+        assembly.close()
     raise SystemExit(0 if saved else 1)
 
 
@@ -95,20 +100,28 @@ def _serve(
         if launcher is not None:
             launcher.check()
             launcher.call_when_lost(lambda: service.stop("launcher_lost"))
-        ready.announce(_ready_fields(assembly))
+        try:
+            ready.announce(_ready_fields(assembly))
+        except OSError as error:
+            raise StartupFailed(f"the ready file cannot be written: {error.strerror}") from error
 
     try:
         serve(service, listener, token, waiter=waiter, on_ready=announce)
     except AuraError as error:
-        failure = as_startup_error(error)
-        ready.report(failure)
         service.stop("launcher_lost")
         service.wait_stopped()
-        assembly.close()
-        raise failure from error
-    if service.saved:
-        assembly.close()
+        raise _reported(ready, error) from error
     return service.saved
+
+
+def _reported(ready: ReadyFile, error: AuraError) -> AuraError:
+    """Return `error` as a start-up error, after the ready file has told the launcher, if that can be written."""
+    failure = as_startup_error(error)
+    try:
+        ready.report(failure)
+    except OSError as unwritable:
+        failure.hint = f"The ready file could not be written either: {unwritable.strerror}."
+    return failure
 
 
 def _assemble(options: RootOptions, settle_ms: int, listener: socket.socket, waiter: Waiter, log: Log) -> Assembly:

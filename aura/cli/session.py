@@ -64,7 +64,7 @@ def show_command(root: RootOptions, session_id: str, revision: str | None, as_js
 
 
 @command.command("import", help="Store the session document in FILE (- for standard input).")
-@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
+@click.argument("file", metavar="FILE")
 @click.option("--id", "session_id", metavar="ID", help="Store it under this id.  [default: the document's own]")
 @click.option("--freeze", is_flag=True, help="Freeze the stored session, for ever.")
 @_json_option
@@ -81,7 +81,6 @@ def import_command(root: RootOptions, file: str, session_id: str | None, freeze:
     "--output",
     metavar="FILE",
     required=True,
-    type=click.Path(allow_dash=True),
     help="The file to make, or - for standard output; the result then goes to standard error.",
 )
 @_revision_option

@@ -1,7 +1,7 @@
 """Cancellation: a tree of scopes, each cancelled at most once, for ever, by its first reason (SHAPES.md section 4).
 
-Every wait of the engine goes through a scope, so that a cancel reaches it within milliseconds. A scope starts no work of
-its own except the threads of `gather`, and it decides nothing: the reason does, in `run_turn`.
+Every wait of the engine goes through a scope, so that a cancel reaches it within milliseconds. A scope starts no work
+of its own except the threads of `gather`, and it decides nothing: the reason does, in `run_turn`.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _attempt(job: Callable[[Scope], T], parent: Scope) -> T | Exception:
     scope = parent.child()
     try:
         return job(scope)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 the caller gets it in place of a value
         return error
     finally:
         scope.close()

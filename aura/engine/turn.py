@@ -1,7 +1,8 @@
 """One turn: from an input to exactly one typed outcome (DESIGN.md section 5; contract.md, Outcomes and codes).
 
-The loop calls the model, runs its calls, saves, and goes on until the model asks for nothing more. It talks to the world
-through its `Lane` only, and it returns an outcome instead of events: what is terminal is the runtime's business.
+The loop calls the model, runs its calls, saves, and goes on until the model asks for nothing more. It talks to the
+world through its `Lane` only, and it returns an outcome instead of events: what is terminal is the runtime's
+business.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent that is ready to work: its spec, its provider, its tools, its rendered prompt and its context's gauge."""
+    """An agent that is ready to work: its spec, its provider, its tools, its rendered prompt and its context's gauge.
+    """
 
     spec: AgentSpec
     provider: Provider

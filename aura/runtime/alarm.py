@@ -1,4 +1,6 @@
-"""One thread, one heap of deadlines, for the whole process. Callbacks only set, queue or signal; the work is elsewhere."""
+"""One thread, one heap of deadlines, for the whole process. Callbacks only set, queue or signal; the work is
+elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Puts a served session together, in order, and takes it apart again: store, threads, agent, host, service.
 
-Both `aura serve` and `aura run` start here, so that they differ in how they are talked to and in nothing else. Main thread.
+Both `aura serve` and `aura run` start here, so that they differ in how they are talked to and in nothing else. Main
+thread.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
 
 @dataclass(slots=True)
 class _AgentChoice:
-    """Makes the agent that the command line or the session names, once per name; its temporary files end with the rest."""
+    """Makes the agent that the command line or the session names, once per name; its temporary files end with the
+    rest.
+    """
 
     factory: AgentFactory
     chosen: str | None

@@ -1,7 +1,7 @@
 """Slash commands of a served session: a small table of name to function (contract.md, HTTP API; engine.md section 7).
 
-A command is a run of kind `command`; it answers with one `command.result`. Those that change which session is served are
-rejected before a run exists. The table grows; nothing else decides what is a command.
+A command is a run of kind `command`; it answers with one `command.result`. Those that change which session is served
+are rejected before a run exists. The table grows; nothing else decides what is a command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Which source commit this program is, for ServerInfo and the ready file: from a checkout's .git, without running git."""
+"""Which source commit this program is, for ServerInfo and the ready file: from a checkout's .git, without running
+git.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Events for watching readers: a ref-counted `Feed` per session, filled by one thread after each ring (DESIGN.md section 6).
+"""Events for watching readers: a ref-counted `Feed` per session, filled by one thread after each ring (DESIGN.md
+section 6).
 
-A feed holds the last `limits.FEED_EVENTS_COUNT` committed events as served. A reader that is further behind reads pages from
-the store. Nothing that is not committed gets in, transient items aside, which may be dropped. It knows neither HTTP nor
-gevent: how a reader waits is the `Signal` that it is given.
+A feed holds the last `limits.FEED_EVENTS_COUNT` committed events as served. A reader that is further behind reads
+pages from the store. Nothing that is not committed gets in, transient items aside, which may be dropped. It knows
+neither HTTP nor gevent: how a reader waits is the `Signal` that it is given.
 """
 
 from __future__ import annotations

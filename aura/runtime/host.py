@@ -1,7 +1,7 @@
 """One live session: it holds the lease, accepts runs, works on one at a time, and saves at the end.
 
-Opening a host recovers what a crash left behind. Closing it settles the live run within its time. It serves no reader and
-speaks no HTTP: that is the service's and the api's business. Native threads only.
+Opening a host recovers what a crash left behind. Closing it settles the live run within its time. It serves no reader
+and speaks no HTTP: that is the service's and the api's business. Native threads only.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Host:
             if run.kind == "command":
                 return run_command(lane, self._agent, self._session.saver.history, text)
             return run_turn(lane, self._agent, self._session.saver.history, text)
-        except Exception as error:  # a fault of ours must not leave a run without its terminal record
+        except Exception as error:  # noqa: BLE001 a fault of ours must not leave a run without its terminal record
             fault_id = self._log.fault(run.id, error)
             return TurnOutcome(
                 "failed", RunError("internal", f"unexpected fault {fault_id}; the server's log has more")
@@ -185,9 +185,10 @@ def open_host(
 ) -> Host:
     """Take a session, record what a crash left of it, save it, and return its host.
 
-    `agent_for` is given the name of the agent that the session was last served with, None for a fresh one. When this returns,
-    `server.started`, notices, one `run.lost` per unsettled run and `session.persisted{start}` are committed, in this order
-    (interfaces.md section 9). Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `agent_for` raises, and store errors.
+    `agent_for` is given the name of the agent that the session was last served with, None for a fresh one. When this
+    returns, `server.started`, notices, one `run.lost` per unsettled run and `session.persisted{start}` are committed,
+    in this order (interfaces.md section 9). Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `agent_for`
+    raises, and store errors.
     """
     store, clock = parts.store, parts.clock
     lease = store.acquire(session_id, Holder(os.getpid(), url))

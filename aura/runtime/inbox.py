@@ -1,7 +1,7 @@
 """Brings committed control rows to live runs: cancellations to scopes, answers to whoever asked (DESIGN.md section 4).
 
-Our own handlers' requests take the same way as those of other processes: through the store. One thread per process reads
-the rows after a ring; it writes nothing.
+Our own handlers' requests take the same way as those of other processes: through the store. One thread per process
+reads the rows after a ring; it writes nothing.
 """
 
 from __future__ import annotations

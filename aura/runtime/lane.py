@@ -1,4 +1,6 @@
-"""The main lane of a run: the engine's way to the recorder, the feeds and the people (implements `aura.engine.lane.Lane`)."""
+"""The main lane of a run: the engine's way to the recorder, the feeds and the people (implements
+`aura.engine.lane.Lane`).
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ class MainLane:
         show(self._session, item)
 
     def checkpoint(self, history: History) -> None:
-        """Save the conversation with all events so far. Raises `PersistFailed`, `Cancelled` when the session is lost."""
+        """Save the conversation and all events so far. Raises `PersistFailed`, and `Cancelled` when the lease is lost."""
         session = self._session
         assert history is session.saver.history, "the main lane saves the session's own conversation"
         save = session.saver.prepare("checkpoint", session.clock.now_ms())

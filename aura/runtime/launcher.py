@@ -1,4 +1,6 @@
-"""The launcher's hold on a server: a pipe that releases it with one byte, or stops it by ending (contract.md, --launcher-fd)."""
+"""The launcher's hold on a server: a pipe that releases it with one byte, or stops it by ending (contract.md,
+--launcher-fd).
+"""
 
 from __future__ import annotations
 

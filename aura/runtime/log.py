@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import traceback
@@ -43,3 +44,24 @@ class Log:
         with self._lock:
             self._stream.write(line)
             self._stream.flush()
+
+
+class LogHandler(logging.Handler):
+    """Takes in what libraries log by Python's own means, so that it comes out as one line each, without tracebacks."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record as a line of the program's log."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            self._log.fault(record.name, error)
+            return
+        self._log.warning(record.name, record.getMessage().replace("\n", " "))
+
+
+def take_over_logging(log: Log) -> None:
+    """Send everything that is logged by Python's own means to `log`, for as long as the process lives."""
+    logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING, force=True)

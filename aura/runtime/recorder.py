@@ -1,8 +1,8 @@
 """The one way from a live session to its journal: events in order, in as few commits as durability allows.
 
-An event that must be durable is committed, with everything recorded before it, when `record` returns. Others wait for up to
-`limits.RECORD_DELAY_MS` to share a commit. An event is dropped only if its own caller is told so. The recorder knows no
-engine and no reader.
+An event that must be durable is committed, with everything recorded before it, when `record` returns. Others wait for
+up to `limits.RECORD_DELAY_MS` to share a commit. An event is dropped only if its own caller is told so. The recorder
+knows no engine and no reader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """All that api and cli see of a served session: reads, requests, live feeds, and the way down (DESIGN.md section 1).
 
-Methods block: native threads only, never a hub; the waiter of the api takes them there. Reads come from the store, whoever
-wrote it; requests go to it, and the host reacts to what is committed.
+Methods block: native threads only, never a hub; the waiter of the api takes them there. Reads come from the store,
+whoever wrote it; requests go to it, and the host reacts to what is committed.
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ class Service:
     # --- the way down -------------------------------------------------------------------------------------------
 
     def stop(self, reason: StopReason) -> None:
-        """Start the way down: refuse new runs at once, settle the live one in the background. The first reason counts."""
+        """Start the way down: refuse new runs at once, settle the live one in the background. The first reason
+        counts.
+        """
         with self._stop_lock:
             if self._stop_reason is not None:
                 return

@@ -1,7 +1,8 @@
 """Ends a run: exactly one terminal record, whatever the disk does (contract.md, Runs; DESIGN.md section 4, Full disk).
 
-The session's save and the terminal record are one commit. If the store refuses it, the run ends `persist_failed`, with the
-ballast's room; if even that is refused, it is tried again until the server stops, and the next server records the loss.
+The session's save and the terminal record are one commit. If the store refuses it, the run ends `persist_failed`,
+with the ballast's room; if even that is refused, it is tried again until the server stops, and the next server
+records the loss.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ class NotCanonical(ValueError):
     """The value or text cannot be canonical JSON. The message says why, for a person."""
 
 
-# The interpreter refuses to convert longer integers, because the time grows with the square of the length. They are kept
-# as exact decimals instead, which nobody computes with.
+# The interpreter refuses to convert longer integers, because the time grows with the square of the length. They are
+# kept as exact decimals instead, which nobody computes with.
 _INT_MAX_DIGITS = 4300
 
 

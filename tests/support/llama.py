@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 import urllib.error
@@ -38,7 +39,7 @@ def llama_home() -> Path:
     home = Path(cache) / "llama-server-b11434"
     if not (home / "llama-server").is_file():
         raise FileNotFoundError(
-            f"{home}/llama-server is missing: run scripts/build-llama-server, or set AURA_SKIP_LLAMA=1 to leave these out"
+            f"{home}/llama-server is missing: run scripts/build-llama-server, or leave them out with AURA_SKIP_LLAMA=1"
         )
     return home
 
@@ -50,12 +51,16 @@ def make_model(path: Path, routes: Sequence[Route] = ROUTES, template: str = TEM
 
 
 class LlamaServer:
-    """A running llama-server on a port of its own choice. `url` is its root; `arguments` go to its command line."""
+    """A running llama-server on a port of its own choice. `url` is its root; `arguments` go to its command line.
 
-    def __init__(self, model: Path, log: Path, arguments: Sequence[str] = ("-c", "8192", "-np", "2")) -> None:
+    With a model it serves that one as `scripted`; with a directory it is a router over the models in it, by file name.
+    """
+
+    def __init__(self, model: Path, log: Path, arguments: Sequence[str]) -> None:
+        source = ("--models-dir", str(model)) if model.is_dir() else ("-m", str(model), "--alias", "scripted")
         command = [
             str(llama_home() / "llama-server"),
-            *("-m", str(model), "--alias", "scripted", "--host", "127.0.0.1", "--port", "0"),
+            *(*source, "--host", "127.0.0.1", "--port", "0"),
             *("-t", "1", "--jinja", "--no-ui", "--slots", "--props", "--offline", *arguments),
         ]
         self._log = log
@@ -71,18 +76,12 @@ class LlamaServer:
             raise
 
     def stop(self) -> None:
-        """End the process; return when it has ended."""
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(STOP_S)
+        """End the process, and a router's children with it; return when it has ended."""
+        self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the process at once, without a goodbye to its clients."""
-        self._process.kill()
-        self._process.wait(STOP_S)
+        """End the process and its children at once, without a goodbye to their clients."""
+        self._end(signal.SIGKILL)
 
     def busy_slots(self) -> int:
         """Return how many answers it is making."""
@@ -92,6 +91,16 @@ class LlamaServer:
         """Return the JSON document at `path`."""
         with urllib.request.urlopen(self.url + path, timeout=STOP_S) as answer:
             return json.load(answer)
+
+    def _end(self, first: signal.Signals) -> None:
+        for number in (first, signal.SIGKILL):
+            if self._process.poll() is not None:
+                return
+            os.killpg(self._process.pid, number)  # the leader is not reaped yet, so the number is still its group's
+            try:
+                self._process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                continue
 
     def _wait_for_port(self) -> int:
         for _ in self._attempts():

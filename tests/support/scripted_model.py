@@ -26,7 +26,7 @@ END = "<|im_end|>"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One answer. `when` is a Jinja condition over the template's `last`, `messages` and `tools`; the last route has none.
+    """One answer. `when` is a Jinja condition over the template's `last`, `messages` and `tools`; one route has none.
 
     An `endless` route starts its text again and again, until the request's limit, the context or an abort ends it.
     """
@@ -78,7 +78,7 @@ class _Vocabulary:
 
 
 def write_model(path: Path, template: str, routes: Sequence[Route]) -> None:
-    """Write the model to `path`. `template` is a chat template of the ChatML family; the last route has no condition."""
+    """Write the model to `path`. `template` is a ChatML chat template; only the last route has no condition."""
     vocabulary = _Vocabulary()
     for route in routes:
         vocabulary.add_route(route)
@@ -99,7 +99,7 @@ def _with_routes(template: str, routes: Sequence[Route]) -> str:
     """Return the template with the choice of the route's marker behind its generation prompt."""
     before, found, after = template.rpartition(GENERATION_PROMPT)
     if not found or routes[-1].when or not all(route.when for route in routes[:-1]):
-        raise ValueError("the template must be of the ChatML family, and exactly the last route without a condition")
+        raise ValueError("the template must be ChatML, and exactly the last route without a condition")
     choice = ["{%- set last = messages[-1] -%}"]
     for index, route in enumerate(routes[:-1]):
         choice.append(f"{{%- {'elif' if index else 'if'} {route.when} -%}}{{{{- '{_marker(route)}' -}}}}")

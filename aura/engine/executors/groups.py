@@ -17,7 +17,7 @@ from aura import limits
 
 # Reads the group's number, then waits for the end of a pipe whose only write end belongs to the server: `read` ends
 # when the server does, however it dies.
-_GUARD = 'read -r group || exit; read -r _; kill -s TERM "-$group"; sleep "$1"; kill -s KILL "-$group"'
+_GUARD = 'read -r group || exit; read -r _; kill -s TERM -- "-$group"; sleep "$1"; kill -s KILL -- "-$group"'
 
 # Tells the guard which group to end before the command can start anything, then forgets the pipe and becomes the
 # command.

@@ -34,12 +34,14 @@ class Transport:
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
         self._clock = clock
-        pool = httpx2.Limits(keepalive_expiry=limits.PROVIDER_KEEPALIVE_S)
         hooks: dict[str, list[Callable[..., Awaitable[None]]]] = {
             "request": [watch_handshake],
             "response": [self._refuse_errors],
         }
-        self._http = openai.DefaultAsyncHttpxClient(limits=pool, event_hooks=hooks)
+        # A connection per call: llama-server closes its side after a stream, and a call sent into that closing fails.
+        self._http = openai.DefaultAsyncHttpxClient(
+            limits=httpx2.Limits(max_keepalive_connections=0), headers={"Connection": "close"}, event_hooks=hooks
+        )
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.token.reveal() if endpoint.token else "none",
             base_url=endpoint.base_url,
@@ -125,9 +127,7 @@ class Transport:
             if error.kind != "network" or not completion.complete:
                 raise
             return  # the answer was whole when the connection went
-        if completion.done:
-            await _drain(chunks)
-        elif not completion.chunks:
+        if not completion.done and not completion.chunks:
             raise self._unexpected(response.status_code, start)
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
@@ -190,16 +190,6 @@ async def _read_into(body: bytearray, chunks: AsyncIterator[bytes], size_bytes: 
         body += chunk[: size_bytes - len(body)]
         if len(body) >= size_bytes:
             return
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the last frame, normally nothing: a body read to its end leaves the connection usable."""
-    try:
-        async with asyncio.timeout(limits.PROVIDER_DRAIN_MS / 1000):
-            async for _ in chunks:
-                pass
-    except (TimeoutError, httpx2.RequestError):
-        pass
 
 
 def _reason(error: BaseException | None) -> str:

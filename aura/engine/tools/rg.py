@@ -68,7 +68,7 @@ class RgTool:
 def _command_line(pattern: str, target: str, search_path: str | None) -> tuple[str, ...]:
     program = shutil.which("rg", path=search_path)
     if program is None:
-        return (sys.executable, "-I", "-S", own_search.__file__, pattern, target)
+        return (sys.executable, "-I", "-S", "-X", "utf8", own_search.__file__, pattern, target)
     columns = f"--max-columns={limits.RG_LINE_MAX_CHARS}"
     fixed = ("--no-config", "--color=never", "--no-heading", "--with-filename", "-n", "--sort=path", columns)
     return (program, *fixed, "--max-columns-preview", "-e", pattern, "--", target)

@@ -29,7 +29,7 @@ def is_full(error: Exception | None) -> bool:
         case StoreFull() | apsw.FullError():
             return True
         case apsw.IOError():
-            return error.extendedresult == apsw.SQLITE_IOERR_SHMSIZE
+            return bool(getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE)
         case OSError():
             return error.errno in (errno.ENOSPC, errno.EDQUOT)
         case _:

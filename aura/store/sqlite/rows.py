@@ -100,7 +100,8 @@ def read_summary(row: Row) -> Summary:
 
 SELECT_RUN = """
     SELECT r.run_id, r.request_id, r.kind, r.request_digest, r.on_input, s.id, r.state,
-           r.accepted_seq, r.accepted_at_ms, r.outcome, r.error, r.persist_error, r.cancel, r.result, r.persisted, r.stats,
+           r.accepted_seq, r.accepted_at_ms, r.outcome, r.error, r.persist_error, r.cancel, r.result, r.persisted,
+           r.stats,
            r.started_at_ms, r.finished_at_ms, r.settled_at_ms
     FROM run r JOIN session s USING (sid)
 """

@@ -53,7 +53,7 @@ def test_the_request_is_what_the_protocol_wants(server, make, scope, request_of,
     assert without.json["stream_options"] == {"include_usage": True}
 
 
-def test_connections_are_used_again(server, make, scope, request_of):
+def test_every_call_has_its_own_connection_so_that_none_meets_one_that_is_closing(server, make, scope, request_of):
     def behave(exchange):
         data = b'data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
         exchange.answer(200, data, "text/event-stream")
@@ -62,7 +62,7 @@ def test_connections_are_used_again(server, make, scope, request_of):
     provider = make(server.url)
     for _ in range(3):
         assert provider.stream(request_of("hi"), scope, lambda text, thinking: None).content == "a"
-    assert (len(server.requests), server.connections) == (3, 1)
+    assert (len(server.requests), server.connections) == (3, 3)
 
 
 def test_a_server_that_stays_connected_after_the_end_does_not_hold_the_reply(server, make, scope, request_of):

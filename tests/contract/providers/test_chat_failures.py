@@ -94,10 +94,12 @@ def test_a_filtered_answer_is_content_filter(server, make, fail_call):
     [
         ("retry-after", "7", 7_000, 7_000),
         ("retry-after-ms", "1500", 1_500, 1_500),
-        ("Retry-After", format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True), 6_900_000, 7_200_000),
+        ("Retry-After", "an HTTP date in two hours", 6_900_000, 7_200_000),
     ],
 )
 def test_retry_after_is_read_from_the_wire(server, make, fail_call, name, value, low_ms, high_ms):
+    if "date" in value:
+        value = format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True)
     server.behave = lambda exchange: exchange.answer(429, b"slow down", "text/plain", **{name: value})
     error = fail_call(make(server.url))
     assert (error.kind, error.message) == ("rate_limit", "slow down")

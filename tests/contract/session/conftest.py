@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,11 @@ class Done:
 
 @dataclass(frozen=True)
 class Program:
-    """`python -m aura --home "" --config <home> session …`, started in `cwd`."""
+    """`python -m aura --home "" --config <home> session …`, started in `cwd`, behind `prefix`."""
 
     cwd: Path
     home: Path
-    settings: dict[str, Any] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
 
     @property
     def store(self) -> Path:
@@ -49,7 +49,7 @@ class Program:
         return [*self.plain("--home", "", "--config", str(self.home)), "session", *words]
 
     def plain(self, *words: str | bytes) -> list[str | bytes]:
-        return [sys.executable, "-m", "aura", *words]
+        return [*self.prefix, sys.executable, "-m", "aura", *words]
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("AURA_")}
@@ -60,7 +60,7 @@ class Program:
         defaults |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         if "input" not in settings:
             defaults["stdin"] = subprocess.DEVNULL
-        done = subprocess.run(command, **(defaults | self.settings | settings), check=False)
+        done = subprocess.run(command, **(defaults | settings), check=False)
         return Done(done.returncode, done.stdout or b"", done.stderr or b"")
 
     def run(self, *words: str | bytes, **settings: Any) -> Done:

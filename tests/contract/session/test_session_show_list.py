@@ -48,7 +48,7 @@ def test_show_gives_people_what_the_store_knows(program, document, imported):
     program.json("fork", "task-1", "--id", "child")
     lines = dict(line.split(None, 1) for line in program.text("show", "task-1").splitlines())
     assert (lines["title"], lines["messages"], lines["frozen"]) == ("Add a flag", "3", "yes")
-    assert lines["revisions"] == "2" and int(lines["events"]) >= 1
+    assert (lines["revisions"], lines["events"]) == ("2", "0")
     assert lines["revision"] == program.json("show", "task-1")["revision"]
     assert lines["held"] == "by    nobody"
     child = program.text("show", "child")

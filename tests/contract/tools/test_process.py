@@ -69,7 +69,8 @@ def test_output_and_exit_code_come_back(tmp_path: Path) -> None:
 
 def test_the_command_leads_its_own_session_and_sees_no_extra_descriptor_or_child(tmp_path: Path) -> None:
     started: list[tuple[int, str]] = []
-    text = "ls /proc/$$/fd | tr '\\n' ' '; readlink /proc/$$/fd/0; cut -d' ' -f1,5,6 /proc/$$/stat; read x || echo eof; wait"
+    look = "ls /proc/$$/fd >fds; tr '\\n' ' ' <fds; readlink /proc/$$/fd/0; cut -d' ' -f1,5,6 /proc/$$/stat"
+    text = f"{look}; read x || echo eof; wait"
     finished = process.run(
         command(text, tmp_path), Scope(StillAlarm()), on_started=lambda pid, at: started.append((pid, at))
     )
@@ -249,8 +250,11 @@ def test_kill_9_of_the_server_ends_the_whole_group(tmp_path: Path, stubborn: str
 
 
 def test_recovery_ends_a_group_that_is_still_the_same(tmp_path: Path) -> None:
-    leader = subprocess.Popen(["/bin/bash", "-c", "trap '' TERM; sleep 1000 & wait"], start_new_session=True)
+    text = "trap '' TERM; echo ready; sleep 1000 & wait"
+    leader = subprocess.Popen(["/bin/bash", "-c", text], start_new_session=True, stdout=subprocess.PIPE)
     try:
+        assert leader.stdout is not None
+        assert leader.stdout.readline() == b"ready\n"
         start_time = groups.find_start_time(leader.pid)
         assert start_time is not None
         assert not groups.end_group(leader.pid, str(int(start_time) + 1), 200)
@@ -261,7 +265,7 @@ def test_recovery_ends_a_group_that_is_still_the_same(tmp_path: Path) -> None:
         assert not groups.end_group(leader.pid, start_time, 200)
     finally:
         leader.kill()
-        leader.wait(20)
+        leader.communicate()
 
 
 @pytest.mark.parametrize("pid", [0, -1, 2**22 + 1, 2**70])

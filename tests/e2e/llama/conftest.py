@@ -19,8 +19,9 @@ WAIT_S = 30
 StartLlama = Callable[..., LlamaServer]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of this folder: the hook is called for all tests of the run."""
+    """Marks the tests of this folder, before tests/conftest.py looks at the marks. It gets all tests of a run."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("llama")
@@ -28,13 +29,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def start_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartLlama]:
-    """Return a function that starts a server: `start_llama("-c", "512", routes=…, template=…)`. All end with the run."""
+    """Return a function that starts a server that ends with the run: `start_llama("-c", "512", routes=…)`.
+
+    With `is_router` its one model, `scripted`, is loaded when a request names it.
+    """
     running: list[LlamaServer] = []
 
-    def start(*arguments: str, routes: Sequence[Route] = ROUTES, template: str = TEMPLATE) -> LlamaServer:
+    def start(
+        *arguments: str, routes: Sequence[Route] = ROUTES, template: str = TEMPLATE, is_router: bool = False
+    ) -> LlamaServer:
         folder = tmp_path_factory.mktemp("llama")
-        model = make_model(folder / "scripted.gguf", routes, template)
-        server = LlamaServer(model, folder / "server.log", arguments or ("-c", "8192", "-np", "2"))
+        models = folder / "models"
+        models.mkdir()
+        model = make_model(models / "scripted.gguf", routes, template)
+        server = LlamaServer(models if is_router else model, folder / "server.log", arguments)
         running.append(server)
         return server
 
@@ -45,14 +53,14 @@ def start_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartLlama
 
 @pytest.fixture(scope="session")
 def llama(start_llama: StartLlama) -> LlamaServer:
-    """A server with two slots of 4,096 tokens and the routes of `tests.support.llama.ROUTES`."""
-    return start_llama()
+    """A server with two slots of 16,384 tokens and the routes of `tests.support.llama.ROUTES`."""
+    return start_llama("-c", "32768", "-np", "2")
 
 
 @pytest.fixture(scope="session")
 def thinking_llama(start_llama: StartLlama) -> LlamaServer:
     """A server whose only answer has thoughts."""
-    return start_llama(routes=THINKING_ROUTES, template=THINKING_TEMPLATE)
+    return start_llama("-c", "4096", "-np", "1", routes=THINKING_ROUTES, template=THINKING_TEMPLATE)
 
 
 @pytest.fixture(scope="session")

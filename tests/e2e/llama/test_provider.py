@@ -107,8 +107,8 @@ def test_thoughts_come_as_thinking(thinking_llama, connect, scope):
 
 
 def test_the_context_window_is_that_of_a_slot(llama, small_llama, connect, scope):
-    assert connect(llama.url).context_tokens("scripted", scope) == 4096
-    assert connect(llama.url, "llamaswap").context_tokens("scripted", scope) == 4096
+    assert connect(llama.url).context_tokens("scripted", scope) == 16_384
+    assert connect(llama.url, "llamaswap").context_tokens("scripted", scope) == 16_384
     assert connect(small_llama.url).context_tokens("scripted", scope) == 256
 
 
@@ -186,3 +186,13 @@ def test_a_server_that_ends_in_the_middle_of_an_answer_is_a_network_failure(star
 def test_the_weather_needs_tools_to_be_called(llama, connect, scope):
     reply = connect(llama.url).stream(ask("How is the weather?"), scope, lambda text, thinking: None)
     assert (reply.content, reply.calls) == (HELLO, ())
+
+
+def test_a_router_loads_the_model_that_a_request_names(start_llama, connect, scope):
+    router = start_llama("-c", "1024", "-np", "1", is_router=True)
+    provider = connect(router.url, "llamaswap")
+    assert provider.context_tokens("scripted", scope) == 1024
+    assert provider.stream(ask("Hello!"), scope, lambda text, thinking: None).content == HELLO
+    with pytest.raises(ProviderError, match="other") as caught:
+        provider.stream(Request("other", SYSTEM, [Message("user", "Hello!")]), scope, lambda text, thinking: None)
+    assert (caught.value.run_error().code, caught.value.status) == ("internal", 400)

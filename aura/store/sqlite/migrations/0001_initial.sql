@@ -184,8 +184,8 @@ CREATE TRIGGER event_append BEFORE INSERT ON event BEGIN
     SELECT RAISE(ABORT, 'the session is frozen')
     WHERE (SELECT frozen FROM session WHERE sid = NEW.sid);
     SELECT RAISE(ABORT, 'an event is appended at seq = last + 1')
-    WHERE NEW.seq <> 1 + coalesce((SELECT max(seq) FROM event WHERE sid = NEW.sid),
-                                  (SELECT journal_floor - 1 FROM session WHERE sid = NEW.sid))
+    WHERE NEW.seq IS NOT 1 + coalesce((SELECT max(seq) FROM event WHERE sid = NEW.sid),
+                                      (SELECT journal_floor - 1 FROM session WHERE sid = NEW.sid))
        OR EXISTS (SELECT 1 FROM event WHERE id = NEW.id);
 END;
 
@@ -195,7 +195,7 @@ END;
 
 CREATE TRIGGER event_delete BEFORE DELETE ON event BEGIN
     SELECT RAISE(ABORT, 'events at or above the journal floor are kept')
-    WHERE OLD.seq >= (SELECT journal_floor FROM session WHERE sid = OLD.sid);
+    WHERE OLD.seq >= coalesce((SELECT journal_floor FROM session WHERE sid = OLD.sid), 0);
 END;
 
 CREATE TRIGGER session_insert BEFORE INSERT ON session BEGIN
@@ -208,10 +208,18 @@ CREATE TRIGGER session_update BEFORE UPDATE ON session BEGIN
     SELECT RAISE(ABORT, 'a session keeps its id') WHERE NEW.id <> OLD.id OR NEW.sid <> OLD.sid;
     SELECT RAISE(ABORT, 'seq, epoch and journal floor never go back')
     WHERE NEW.last_seq < OLD.last_seq OR NEW.epoch < OLD.epoch OR NEW.journal_floor < OLD.journal_floor;
+    SELECT RAISE(ABORT, 'last_seq is the seq of the last event')
+    WHERE NEW.last_seq <> OLD.last_seq
+      AND NEW.last_seq IS NOT (SELECT max(seq) FROM event WHERE sid = OLD.sid);
+    SELECT RAISE(ABORT, 'the journal floor is at most last_seq + 1') WHERE NEW.journal_floor > NEW.last_seq + 1;
+    SELECT RAISE(ABORT, 'the head is a revision of the session')
+    WHERE NEW.head IS NOT OLD.head AND NOT EXISTS (SELECT 1 FROM revision WHERE id = NEW.head AND sid = OLD.sid);
 END;
 
 CREATE TRIGGER session_delete BEFORE DELETE ON session BEGIN
     SELECT RAISE(ABORT, 'the session is frozen') WHERE OLD.frozen;
+    SELECT RAISE(ABORT, 'a session is kept as long as its events and revisions')
+    WHERE EXISTS (SELECT 1 FROM event WHERE sid = OLD.sid) OR EXISTS (SELECT 1 FROM revision WHERE sid = OLD.sid);
 END;
 
 CREATE TRIGGER prompt_insert BEFORE INSERT ON prompt BEGIN
@@ -223,6 +231,10 @@ CREATE TRIGGER prompt_update BEFORE UPDATE ON prompt BEGIN
     SELECT RAISE(ABORT, 'prompts never change');
 END;
 
+CREATE TRIGGER prompt_delete BEFORE DELETE ON prompt BEGIN
+    SELECT RAISE(ABORT, 'a revision has the prompt') WHERE EXISTS (SELECT 1 FROM revision WHERE prompt = OLD.id);
+END;
+
 CREATE TRIGGER chain_insert BEFORE INSERT ON chain BEGIN
     SELECT RAISE(ABORT, 'the session is frozen') WHERE (SELECT frozen FROM session WHERE sid = NEW.sid);
     SELECT RAISE(ABORT, 'the chain exists') WHERE EXISTS (SELECT 1 FROM chain WHERE id = NEW.id);
@@ -230,6 +242,13 @@ END;
 
 CREATE TRIGGER chain_update BEFORE UPDATE ON chain BEGIN
     SELECT RAISE(ABORT, 'chains never change');
+END;
+
+CREATE TRIGGER chain_delete BEFORE DELETE ON chain BEGIN
+    SELECT RAISE(ABORT, 'the chain is in use')
+    WHERE EXISTS (SELECT 1 FROM revision WHERE chain = OLD.id)
+       OR EXISTS (SELECT 1 FROM chain WHERE base = OLD.id)
+       OR EXISTS (SELECT 1 FROM message WHERE chain = OLD.id);
 END;
 
 CREATE TRIGGER message_insert BEFORE INSERT ON message BEGIN
@@ -267,19 +286,36 @@ CREATE TRIGGER revision_delete BEFORE DELETE ON revision BEGIN
 END;
 
 CREATE TRIGGER run_insert BEFORE INSERT ON run BEGIN
+    SELECT RAISE(ABORT, 'the session is frozen') WHERE (SELECT frozen FROM session WHERE sid = NEW.sid);
     SELECT RAISE(ABORT, 'the run exists')
     WHERE EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id OR id = NEW.id);
+    SELECT RAISE(ABORT, 'another run of the session has not settled')
+    WHERE EXISTS (SELECT 1 FROM run WHERE sid = NEW.sid AND state IN ('accepted', 'running', 'finished'));
 END;
 
 CREATE TRIGGER run_update BEFORE UPDATE ON run BEGIN
     SELECT RAISE(ABORT, 'the run has settled') WHERE OLD.state IN ('persisted', 'persist_failed', 'lost');
     SELECT RAISE(ABORT, 'a run keeps its id and request')
-    WHERE NEW.run_id <> OLD.run_id OR NEW.sid <> OLD.sid OR NEW.request_digest <> OLD.request_digest;
+    WHERE NEW.id <> OLD.id OR NEW.run_id <> OLD.run_id OR NEW.sid <> OLD.sid OR NEW.request_id <> OLD.request_id
+       OR NEW.request_digest <> OLD.request_digest OR NEW.text <> OLD.text OR NEW.accepted_seq <> OLD.accepted_seq;
 END;
 
 CREATE TRIGGER run_delete BEFORE DELETE ON run BEGIN
     SELECT RAISE(ABORT, 'a run is kept as long as its events')
-    WHERE OLD.last_seq >= (SELECT journal_floor FROM session WHERE sid = OLD.sid);
+    WHERE OLD.last_seq >= coalesce((SELECT journal_floor FROM session WHERE sid = OLD.sid), 0);
+END;
+
+CREATE TRIGGER request_insert BEFORE INSERT ON request BEGIN
+    SELECT RAISE(ABORT, 'the request exists')
+    WHERE EXISTS (SELECT 1 FROM request WHERE scope = NEW.scope AND request_id = NEW.request_id);
+END;
+
+CREATE TRIGGER request_update BEFORE UPDATE ON request BEGIN
+    SELECT RAISE(ABORT, 'requests never change');
+END;
+
+CREATE TRIGGER request_delete BEFORE DELETE ON request BEGIN
+    SELECT RAISE(ABORT, 'a request is kept as long as its run') WHERE EXISTS (SELECT 1 FROM run WHERE id = OLD.run);
 END;
 
 -- The public views: what people query. Columns end with their unit; *_at is RFC 3339 text.

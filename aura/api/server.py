@@ -1,0 +1,199 @@
+"""Serves a session over HTTP until it has stopped: the frame around the two servers, gevent and waitress.
+
+It owns signals, readiness and the end. What is answered is `aura.api.app`'s business. Of the whole program only this module
+and `aura.api.waiter` may use gevent.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from aura import limits
+from aura.api.app import create_app
+from aura.api.errors import MALFORMED_RESPONSE
+from aura.api.responses import OpenResponses
+from aura.api.streams import Streams
+from aura.api.waiter import GeventWaiter, ServerKind, ThreadWaiter, Waiter
+from aura.api.waitress_server import WaitressServer
+from aura.events import StopReason
+from aura.runtime.feeds import Signal
+from aura.runtime.log import Log
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+    from aura.runtime.service import Service
+
+__all__ = ["ServerKind", "Waiter", "make_waiter", "serve"]
+
+_LONG_MS = 3_600_000  # how long a wait without an end waits at a time
+
+
+def make_waiter(kind: ServerKind) -> Waiter:
+    """Return the way to wait of a server. Main thread, before anything that needs `make_signal`.
+
+    `waiter.make_signal` may then be called from any native thread, before and while `serve` runs.
+    """
+    return GeventWaiter() if kind == "gevent" else ThreadWaiter()
+
+
+def serve(
+    service: Service,
+    listener: socket.socket,
+    token: str,
+    *,
+    waiter: Waiter,
+    on_ready: Callable[[], None],
+    end_ms: int = limits.RESPONSES_END_MS,
+) -> None:
+    """Serve `service` on `listener` until it has stopped. Blocking; main thread only, the one that made `waiter`.
+
+    `listener` is a bound TCP socket; it belongs to this function and is closed when it returns. `token` is what callers
+    must present. `waiter` says which server it is. `on_ready` is called once, on a native thread, when the listener
+    accepts; what it raises ends the server and is raised here, and stopping the service is then the caller's business.
+
+    SIGINT and SIGTERM stop the service; a second one makes this function return at once, with `service.saved` False.
+    While the service stops, everything is still answered (new runs with `shutting_down`); when it has stopped, streams
+    and long-polls are given what is committed and are ended, for at most `end_ms`. The signal handlers stay, so that a
+    late signal does not cut the caller's own end short. The caller keeps the store open until this returns.
+    """
+    frame = _Frame(service, waiter, end_ms)
+    frame.install_signals()
+    server = _start(frame, listener, token)
+    try:
+        waiter.call(on_ready)
+        frame.wait()
+    finally:
+        server.stop()
+
+
+class _Server(Protocol):
+    def stop(self) -> None:
+        """Close the listener and all connections."""
+        ...
+
+
+class _Frame:
+    """What one call of `serve` shares: the open responses, and why it should return."""
+
+    def __init__(self, service: Service, waiter: Waiter, end_ms: int) -> None:
+        self.service = service
+        self.waiter = waiter
+        self.streams = Streams(service, waiter)
+        self._bell: Signal = waiter.make_signal()
+        self.responses = OpenResponses(self._bell)
+        self._end_ms = end_ms
+        self._stopped = False
+        self._signals_count = 0
+
+    def install_signals(self) -> None:
+        """Make SIGINT and SIGTERM stop the service."""
+        signal.signal(signal.SIGINT, self._on_signal)
+        signal.signal(signal.SIGTERM, self._on_signal)
+
+    def wait(self) -> None:
+        """Return when the service has stopped and open responses have ended, or a second signal came."""
+        threading.Thread(target=self._watch_service, name="aura-stopped", daemon=True).start()
+        self._wait_for(lambda: self._stopped or self._hurried, _LONG_MS, forever=True)
+        self.streams.end()
+        self._wait_for(lambda: self.responses.count == 0 or self._hurried, self._end_ms)
+
+    @property
+    def _hurried(self) -> bool:
+        return self._signals_count > 1
+
+    def _wait_for(self, condition: Callable[[], bool], timeout_ms: int, *, forever: bool = False) -> None:
+        deadline_ms = self.waiter.monotonic_ms() + timeout_ms
+        while True:
+            seen = self._bell.generation
+            left_ms = timeout_ms if forever else deadline_ms - self.waiter.monotonic_ms()
+            if condition() or left_ms <= 0:
+                return
+            self._bell.wait(seen, left_ms)
+
+    def _watch_service(self) -> None:
+        self.service.wait_stopped()
+        self._stopped = True
+        self._bell.ring()
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        # Stopping and ringing take locks that the interrupted code may hold: never here, always on a thread.
+        self._signals_count += 1
+        reason: StopReason = "sigint" if number == signal.SIGINT else "sigterm"
+        threading.Thread(target=self._react, args=(reason,), name="aura-signal", daemon=True).start()
+
+    def _react(self, reason: StopReason) -> None:
+        self._bell.ring()
+        self.service.stop(reason)
+
+
+def _start(frame: _Frame, listener: socket.socket, token: str) -> _Server:
+    app = create_app(frame.service, token, frame.waiter, frame.streams)
+    wsgi_app = frame.responses.count_in(app.wsgi_app)
+    listener.listen(limits.ACCEPT_BACKLOG_COUNT)
+    if frame.waiter.kind == "gevent":
+        return _GeventServer(wsgi_app, listener, frame.service.log)
+    return WaitressServer(wsgi_app, listener, frame.service.log)
+
+
+class _GeventServer:
+    """pywsgi on the hub. A greenlet per connection; the hub thread is the one that makes it."""
+
+    def __init__(self, wsgi_app: WSGIApplication, listener: socket.socket, log: Log) -> None:
+        from gevent import GreenletExit, pywsgi
+        from gevent import socket as hub_socket
+
+        class Handler(pywsgi.WSGIHandler):  # type: ignore[misc]  # gevent has no types
+            """Answers without the delay of Nagle's algorithm, and complains in the contract's shape."""
+
+            def handle(self) -> None:
+                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                super().handle()
+
+            def handle_one_request(self) -> object:
+                result = super().handle_one_request()
+                return (result[0], MALFORMED_RESPONSE) if isinstance(result, tuple) else result
+
+            def _handle_client_error(self, _error: BaseException) -> object:
+                return "400", MALFORMED_RESPONSE
+
+            def handle_error(self, kind: type[BaseException], error: BaseException, _trace: TracebackType) -> None:
+                self.close_connection = True
+                if not issubclass(kind, GreenletExit) and not isinstance(error, OSError):
+                    log.fault("http", error)
+
+        # A name for SERVER_NAME, because pywsgi would ask the resolver for one, on the hub.
+        name = str(listener.getsockname()[0])
+        self._server = pywsgi.WSGIServer(
+            hub_socket.socket(fileno=listener.detach()),
+            wsgi_app,
+            log=None,
+            error_log=_LogStream(log),
+            handler_class=Handler,
+            spawn=limits.CONNECTIONS_MAX_COUNT,
+            environ={"SERVER_NAME": name},
+        )
+        self._server.start()
+
+    def stop(self) -> None:
+        """Close the listener and all connections."""
+        self._server.stop(timeout=0)
+
+
+class _LogStream:
+    """What pywsgi writes about broken requests, as lines of the log."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def write(self, text: str) -> None:
+        if text.strip():
+            self._log.info("http", text.strip())
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
