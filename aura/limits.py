@@ -80,7 +80,6 @@ PROVIDER_REPLY_BYTES = 16 * 1024 * 1024  # text, thinking and arguments of one r
 RETRY_AFTER_MAX_MS = 86_400_000  # a server's hint is cut to a day, so that it stays a number that clocks can add
 RETRY_AFTER_WAIT_MS = 300_000  # a hint longer than this is not slept through: the error and its hint reach the caller
 IO_CLOSE_MS = 2_000  # the io thread's tasks, and then its connections, may take this long to end at close
-SCRIPT_FILE_BYTES = 16 * 1024 * 1024  # a script file: read whole, and only from the operator's own disk
 SCRIPT_PIECE_CHARS = 16  # a scripted `content` is streamed in pieces of at most this size (interfaces.md section 5)
 SCRIPT_DELAY_MS = 3_600_000  # largest scripted delay or retry hint: a longer one is a mistyped unit
 
@@ -117,7 +116,9 @@ IMPORT_MAX_BYTES = 512 * 1024 * 1024  # a file to import: it is decoded in memor
 FILE_PIECE_BYTES = 1024 * 1024  # one read or write of a file: large enough that calls cost nothing
 TITLE_MAX_COLUMNS = 48  # of a title in a table: the line of a listing must fit a terminal
 
-# --- store: closing ----------------------------------------------------------------------------------------------
+# --- store: the WAL ----------------------------------------------------------------------------------------------
+WAL_RESTART_BYTES = 16 * 1024 * 1024  # readers without a gap keep the WAL growing: beyond this they are waited for
+WAL_RESTART_BUSY_MS = 100  # for at most this long, and again only after WAL_CHECKPOINT_BYTES more
 CLOSE_BUSY_MS = 200  # at close, readers of other processes are waited for this long before the WAL is left to them
 
 # --- aura run ----------------------------------------------------------------------------------------------------

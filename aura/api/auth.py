@@ -1,4 +1,7 @@
-"""Bearer authentication (contract.md, HTTP API; interfaces.md section 7). It knows one token and compares in constant time."""
+"""Bearer authentication (contract.md, HTTP API; interfaces.md section 7).
+
+It knows one token and compares in constant time.
+"""
 
 from __future__ import annotations
 

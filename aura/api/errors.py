@@ -1,7 +1,7 @@
 """The only place of the api where errors become responses (contract.md, HTTP API; interfaces.md sections 7 and 11).
 
-Shape: `{"error":{"code","message","retryable","details"}}`. A hint is for people at a terminal; the contract's object has no
-key for it, so it is left out here.
+Shape: `{"error":{"code","message","retryable","details"}}`. A hint is for people at a terminal; the contract's object
+has no key for it, so it is left out here.
 """
 
 from __future__ import annotations
@@ -44,22 +44,17 @@ def error_response(error: AuraError) -> Response:
         response.headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, Overloaded):
         wait_ms = error.details.get("retry_after_ms")
-        response.headers["Retry-After"] = str(-(-(wait_ms if isinstance(wait_ms, int) else limits.RETRY_AFTER_MS) // 1000))
+        response.headers["Retry-After"] = str(
+            -(-(wait_ms if isinstance(wait_ms, int) else limits.RETRY_AFTER_MS) // 1000)
+        )
     return response
-
-
-class BodyRefused(BadRequest):
-    """The body was not read to its end, so the connection cannot be used for another request."""
 
 
 def install_handlers(app: Flask, log: Log) -> None:
     """Make `app` answer every error in the contract's shape. Unexpected faults are logged under an id."""
 
     def on_error(error: AuraError) -> Response:
-        response = error_response(error)
-        if isinstance(error, BodyRefused):
-            response.headers["Connection"] = "close"
-        return response
+        return error_response(error)
 
     def on_http_error(error: HTTPException) -> Response:
         if isinstance(error, NoSuchPath):

@@ -1,7 +1,7 @@
 """Serves a session over HTTP until it has stopped: the frame around the two servers, gevent and waitress.
 
-It owns signals, readiness and the end. What is answered is `aura.api.app`'s business. Of the whole program only this module
-and `aura.api.waiter` may use gevent.
+It owns signals, readiness and the end. What is answered is `aura.api.app`'s business. Of the whole program only this
+module and `aura.api.waiter` may use gevent.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from aura import limits
 from aura.api.app import create_app
+from aura.api.body import BROKEN_INPUT
 from aura.api.errors import MALFORMED_RESPONSE
 from aura.api.responses import OpenResponses
 from aura.api.streams import Streams
@@ -158,6 +159,11 @@ class _GeventServer:
             def handle_one_request(self) -> object:
                 result = super().handle_one_request()
                 return (result[0], MALFORMED_RESPONSE) if isinstance(result, tuple) else result
+
+            def handle_one_response(self) -> None:
+                super().handle_one_response()
+                if self.environ.get(BROKEN_INPUT):
+                    self.close_connection = True
 
             def _handle_client_error(self, _error: BaseException) -> object:
                 return "400", MALFORMED_RESPONSE

@@ -1,6 +1,6 @@
 """The readers that wait, streams and long-polls alike: how many there may be, and when they end.
 
-It hands out feeds and takes them back. What is sent over them is the business of `aura.api.sse` and `aura.api.longpoll`.
+It hands out feeds and takes them back. What is sent over them is `aura.api.sse`'s and `aura.api.longpoll`'s business.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Nothing is monkey patched. This module knows no HTTP and no event.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 from aura import limits
 from aura.runtime.feeds import Signal
+from aura.runtime.signals import ThreadSignal
 
 if TYPE_CHECKING:
     from gevent.event import Event
@@ -57,33 +57,11 @@ class ThreadWaiter:
 
     def make_signal(self) -> Signal:
         """Return a signal for threads."""
-        return _ThreadSignal()
+        return ThreadSignal()
 
     def monotonic_ms(self) -> int:
         """Return milliseconds that never go back."""
         return time.monotonic_ns() // 1_000_000
-
-
-class _ThreadSignal:
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._generation = 0
-
-    @property
-    def generation(self) -> int:
-        return self._generation
-
-    def ring(self) -> None:
-        with self._changed:
-            self._generation += 1
-            self._changed.notify_all()
-
-    def wait(self, seen: int, timeout_ms: int) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._generation != seen, timeout_ms / 1000)
-
-    def close(self) -> None:
-        self.ring()
 
 
 class GeventWaiter:
@@ -138,7 +116,7 @@ class _Outcome(Generic[T]):
     def run(self) -> None:
         try:
             self._value = (self._function(),)
-        except BaseException as error:  # raised again by `get`, on the greenlet that asked
+        except BaseException as error:  # noqa: BLE001 raised again by `get`, on the greenlet that asked
             self._error = error
 
     def get(self) -> T:

@@ -17,7 +17,7 @@ from aura.clock import Clock
 from aura.engine.lane import TurnOutcome
 from aura.engine.scope import Alarm, Scope
 from aura.engine.turn import Agent, run_turn
-from aura.errors import AuraError, ShuttingDown
+from aura.errors import AuraError, Busy, CommitInDoubt, ShuttingDown
 from aura.events import StopReason
 from aura.runs import NewRun, Run, RunError
 from aura.runtime.commands import run_command
@@ -61,6 +61,7 @@ class Host:
         self._settle_ms = settle_ms
         self._lock = threading.Lock()
         self._live: _Live | None = None
+        self._doubtful: NewRun | None = None
         self._stopping = False
         self._gave_up = threading.Event()
 
@@ -86,8 +87,16 @@ class Host:
         """
         with self._lock:
             if self._stopping:
-                raise ShuttingDown("the server is shutting down", hint="Submit to the next server.")
-            accepted = self._session.store.accept(self._session.lease, new)
+                return self._replay(new)
+            self._start_doubtful()
+            try:
+                accepted = self._session.store.accept(self._session.lease, new)
+            except CommitInDoubt:
+                self._doubtful = new
+                raise
+            except Busy:
+                self._start_doubtful()
+                raise
             if accepted.created:
                 self._start(accepted.run, new)
         return accepted
@@ -129,13 +138,35 @@ class Host:
         self._session.store.release(self._session.lease)
         return saved
 
+    def _replay(self, new: NewRun) -> Accepted:
+        """Return the run that the request made before: a server on its way down still answers for what it accepted."""
+        run = self._session.store.find_request(self._session.id, new.request_id)
+        if run is None or run.request_digest != new.digest:
+            raise ShuttingDown("the server is shutting down", hint="Submit to the next server.")
+        return Accepted(run, created=False)
+
+    def _start_doubtful(self) -> None:
+        """Start the run whose acceptance was in doubt, if it has come true: nobody else would ever work on it."""
+        if self._doubtful is None:
+            return
+        new = self._doubtful
+        run = self._session.store.find_request(self._session.id, new.request_id)
+        if run is not None and run.id == new.id:
+            self._doubtful = None
+            self._start(run, new)
+
     def _start(self, run: Run, new: NewRun) -> None:
         scope = Scope(self._session.alarm)
-        thread = threading.Thread(target=self._work, args=(run, new.text, scope), name=f"aura-{run.id}", daemon=True)
-        self._live = _Live(run, scope, thread)
-        thread.start()
+        before = self._live.thread if self._live is not None else None
+        work = threading.Thread(
+            target=self._work, args=(run, new.text, scope, before), name=f"aura-{run.id}", daemon=True
+        )
+        self._live = _Live(run, scope, work)
+        work.start()
 
-    def _work(self, run: Run, text: str, scope: Scope) -> None:
+    def _work(self, run: Run, text: str, scope: Scope, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()  # its run is terminal, but it may not have noted yet what of the conversation is saved
         session = self._session
         with session.inbox.live(run.id, scope):
             outcome = self._outcome(run, text, MainLane(session, run, scope))
@@ -165,8 +196,7 @@ class Host:
     def _save_last(self) -> bool:
         session = self._session
         try:
-            save = session.saver.prepare("shutdown", session.clock.now_ms())
-            session.recorder.commit((save.event,), None, save=save)
+            session.recorder.save("shutdown", None)
             return True
         except AuraError as error:
             self._log.warning("host", f"the last save failed: {error.message}")
@@ -205,13 +235,12 @@ def open_host(
         _apply_agent(saver, agent)
         live = LiveState(_first_status(agent), dict(saver.history.meta))
         session = Session(session_id, store, lease, saver, recorder, parts.feeds, parts.inbox, clock, parts.alarm, live)
-        save = saver.prepare("start", clock.now_ms())
         recorder.record(started, None)
         for notice in notices:
             recorder.record(notice, None)
         for item in recovered.events:
             recorder.record(item.event, item.run_id)
-        recorder.commit((save.event,), None, save=save)
+        recorder.save("start", None)
     except BaseException:
         store.release(lease)
         raise

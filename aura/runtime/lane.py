@@ -87,9 +87,8 @@ class MainLane:
         """Save the conversation and all events so far. Raises `PersistFailed`, and `Cancelled` when the lease is lost."""
         session = self._session
         assert history is session.saver.history, "the main lane saves the session's own conversation"
-        save = session.saver.prepare("checkpoint", session.clock.now_ms())
         try:
-            session.recorder.commit((save.event,), self._run.id, save=save)
+            session.recorder.save("checkpoint", self._run.id)
         except LeaseLost as error:
             self.scope.cancel("lease_lost")
             raise Cancelled("lease_lost") from error

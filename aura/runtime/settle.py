@@ -12,7 +12,7 @@ import threading
 from aura import events as e
 from aura import limits
 from aura.engine.lane import TurnOutcome
-from aura.errors import AuraError, LeaseLost
+from aura.errors import AuraError, Internal, LeaseLost
 from aura.events import Event, Reason
 from aura.runs import RunError, RunResult
 from aura.runtime.lane import Session, persist_error
@@ -28,15 +28,17 @@ def settle(
     """
     finished = _finished(outcome)
     try:
-        save = session.saver.prepare(reason, session.clock.now_ms())
-        session.recorder.commit((finished, save.event, e.RunPersisted()), run_id, save=save)
+        session.recorder.save(reason, run_id, before=(finished,), after=(e.RunPersisted(),))
         return True
     except LeaseLost as error:
         log.warning("run", f"{run_id}: {error.message}")
         return False
     except AuraError as error:
-        log.warning("run", f"{run_id}: the last save failed: {error.message}")
-        return _settle_failed(session, run_id, finished, persist_error(error), reason, stop, log)
+        failure = error
+    except Exception as error:  # noqa: BLE001 a fault of ours must not leave a run without its terminal record
+        failure = Internal(f"unexpected fault {log.fault(run_id, error)}; the server's log has more")
+    log.warning("run", f"{run_id}: the last save failed: {failure.message}")
+    return _settle_failed(session, run_id, finished, persist_error(failure), reason, stop, log)
 
 
 def _settle_failed(
@@ -55,7 +57,8 @@ def _settle_failed(
     )
     while True:
         try:
-            if session.store.get_run(run_id).terminal:  # a commit that was in doubt has come true
+            session.recorder.settle_earlier()  # a commit that was in doubt may have come true
+            if session.store.get_run(run_id).terminal:
                 return True
             session.recorder.commit(events, run_id, essential=True)
             return True

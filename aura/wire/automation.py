@@ -6,6 +6,7 @@ committed, and spliced from then on. This module reads no request: that is `aura
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from aura import events as e
@@ -16,6 +17,8 @@ from aura.runs import Persisted, Run, RunError
 from aura.wire import canonical
 
 Fields = dict[str, JsonValue]
+
+_LEADING_TEXT = re.compile(rb'"data":\{("[a-z_]+":"(?:[^"\\]|\\.)*")')
 
 
 def error_fields(error: RunError | None) -> JsonValue:
@@ -213,6 +216,17 @@ def envelope(seq: int, at_ms: int, type: str, session_id: str, run_id: str | Non
 def page(envelopes: Iterable[bytes], last_seq: int) -> bytes:
     """Return the body of `GET /v1/journal` around events that are already encoded."""
     return b'{"events":[' + b",".join(envelopes) + b'],"last_seq":' + str(last_seq).encode() + b"}"
+
+
+def leading_text(line: bytes) -> bytes | None:
+    """Return the first field of an encoded event's data, as in the bytes, if it is a text; the rest is not looked at."""
+    found = _LEADING_TEXT.search(line)
+    return found.group(1) if found else None
+
+
+def leading_text_of(name: str, value: str) -> bytes:
+    """Return what `leading_text` returns for an event whose data begins with this field."""
+    return canonical.encode({name: value})[1:-1]
 
 
 def request_digest(kind: str, on_input: str, text: str) -> str:

@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from aura import limits
+from aura.config.files import read_text
+from aura.config.schema import Place
+from aura.config.yaml_text import Tree, parse_yaml
 from aura.engine.providers.script_template import BadTemplate, Rendered, compile_value
-from aura.engine.providers.script_yaml import BadYaml, load_strict
 from aura.errors import ConfigInvalid
-from aura.wire.canonical import nests_beyond
 
 FOREVER = -1
 ERROR_KINDS = ("http", "network", "context_exhausted", "content_filter", "malformed")
 _TURN_KEYS = frozenset(
     ("when", "repeat", "delay_ms", "chunk_delay_ms", "thinking", "content", "chunks", "calls", "usage", "error")
 )
+_ERROR_KEYS = frozenset(("kind", "status", "message", "retry_after_ms", "times"))
 _ANSWER_KEYS = ("thinking", "content", "chunks", "calls", "usage")
 T = TypeVar("T")
 
@@ -75,52 +77,39 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """Return the script in `path`. Raises `ConfigInvalid`, naming the file and the key."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(limits.SCRIPT_FILE_BYTES + 1)
-    except OSError as error:
-        hint = "Check the provider's `file`: it is relative to the config home that holds the provider."
-        raise ConfigInvalid(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
-    if len(data) > limits.SCRIPT_FILE_BYTES:
-        raise ConfigInvalid(f"{path}: is larger than {limits.SCRIPT_FILE_BYTES} bytes", hint="Split the script.")
-    try:
-        document = load_strict(data)
-    except BadYaml as error:
-        raise ConfigInvalid(f"{path}: {error}", hint="Correct the YAML.") from error
-    return _script(_Node(path, "", document))
+    """Return the script in `path`. Raises `ConfigInvalid`, naming the file, the line and the key."""
+    tree = parse_yaml(read_text(path), path)
+    return _script(_Node(Place(path, tree.line), tree.value))
 
 
 class _Node:
     """A value of the file together with its place, so that every check can name both."""
 
-    def __init__(self, path: Path, key: str, value: object) -> None:
-        self.path = path
-        self.key = key
+    def __init__(self, place: Place, value: object) -> None:
+        self.place = place
         self.value = value
 
     def fail(self, problem: str, hint: str) -> ConfigInvalid:
-        place = f"{self.path}: {self.key}: " if self.key else f"{self.path}: "
-        return ConfigInvalid(place + problem, hint=hint)
+        return self.place.error(problem, hint)
 
     def mapping(self, allowed: frozenset[str]) -> dict[str, _Node]:
-        if not isinstance(self.value, dict):
+        """Return the members by key. A key without a value counts as absent."""
+        if not isinstance(self.value, Mapping):
             raise self.fail("is not a mapping", f"Use the keys {_listed(allowed)}.")
-        for key in self.value:
+        members = {key: self._below(f"{self.place.key}.{key}".lstrip("."), tree) for key, tree in self.value.items()}
+        for key, member in members.items():
             if key not in allowed:
-                raise self.fail(f"unknown key {key!r}", f"Use one of {_listed(allowed)}.")
-        return {
-            key: _Node(self.path, f"{self.key}.{key}" if self.key else key, value) for key, value in self.value.items()
-        }
+                raise member.fail(f"unknown key {key!r}", f"Use one of {_listed(allowed)}.")
+        return {key: member for key, member in members.items() if member.value is not None}
 
     def items(self) -> list[_Node]:
-        if not isinstance(self.value, list):
+        if not isinstance(self.value, tuple):
             raise self.fail("is not a list", "Write its items with a dash each, or in brackets.")
-        return [_Node(self.path, f"{self.key}[{index}]", value) for index, value in enumerate(self.value)]
+        return [self._below(f"{self.place.key}[{index}]", tree) for index, tree in enumerate(self.value)]
 
     def text(self) -> str:
         if not isinstance(self.value, str):
-            raise self.fail(f"is not text but {self.value!r:.40}", "Put it in quotes.")
+            raise self.fail(f"is not text but {_plain(self.value)!r:.40}", "Put it in quotes.")
         return self.value
 
     def number(self, least: int, most: int) -> int:
@@ -130,9 +119,21 @@ class _Node:
 
     def template(self) -> Rendered:
         try:
-            return compile_value(self.value, self.key)
+            return compile_value(_plain(self.value), self.place.key)
         except BadTemplate as error:
-            raise ConfigInvalid(f"{self.path}: {error}", hint="Use the names last, user and call.") from error
+            hint = "Templates are Jinja2 and know the names last, user and call."
+            raise ConfigInvalid(f"{self.place.path}:{self.place.line}: {error}", hint=hint) from error
+
+    def _below(self, key: str, tree: Tree) -> _Node:
+        return _Node(Place(self.place.path, tree.line, key), tree.value)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Tree):
+        return _plain(value.value)
+    if isinstance(value, Mapping):
+        return {key: _plain(member) for key, member in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _script(root: _Node) -> Script:
@@ -140,7 +141,7 @@ def _script(root: _Node) -> Script:
     if "turns" not in keys:
         raise root.fail("turns is missing", "List one entry per model call under `turns`.")
     return Script(
-        path=root.path,
+        path=root.place.path,
         turns=tuple(_turn(node) for node in keys["turns"].items()),
         context_tokens=_read(keys, "context", lambda node: node.number(1, 1 << 31), 131_072),
         models=_read(keys, "models", _models, ("scripted",)),
@@ -163,7 +164,7 @@ def _turn(node: _Node) -> ScriptTurn:
         raise node.fail("has both content and chunks", "Remove one of them.")
     usage = keys["usage"].mapping(frozenset(("input", "output"))) if "usage" in keys else {}
     return ScriptTurn(
-        key=node.key,
+        key=node.place.key,
         last=_read(keys, "when", _when, None),
         uses=_uses(keys),
         delay_ms=_read(keys, "delay_ms", _delay, 0),
@@ -180,13 +181,12 @@ def _turn(node: _Node) -> ScriptTurn:
 
 def _uses(keys: Mapping[str, _Node]) -> int:
     """Return how often an entry may be used: its `repeat`, or its error's `times`, which is the same."""
-    error = keys["error"].value if "error" in keys else None
-    times = error.get("times") if isinstance(error, dict) else None
     repeat = keys.get("repeat")
+    times = keys["error"].mapping(_ERROR_KEYS).get("times") if "error" in keys else None
     if times is not None:
         if repeat is not None:
             raise repeat.fail("stands beside error.times, which is the same", "Remove one of them.")
-        return _Node(keys["error"].path, f"{keys['error'].key}.times", times).number(1, 1 << 31)
+        return times.number(1, 1 << 31)
     if repeat is None:
         return 1
     if repeat.value == "forever":
@@ -221,17 +221,15 @@ def _call(node: _Node) -> ScriptCall:
     name = _read(keys, "name", _Node.text, "")
     if not name:
         raise node.fail("name is missing", "Name the tool that is called.")
-    arguments = keys.get("arguments") or _Node(node.path, f"{node.key}.arguments", {})
-    if not isinstance(arguments.value, dict):
+    arguments = keys.get("arguments") or _Node(node.place, {})
+    if not isinstance(arguments.value, Mapping):
         raise arguments.fail("is not a mapping", "Give the arguments by name.")
-    if nests_beyond(arguments.value, limits.NESTING_MAX_COUNT):
-        raise arguments.fail(f"has more than {limits.NESTING_MAX_COUNT} levels", "Flatten the arguments.")
     return ScriptCall(_read(keys, "id", _Node.text, ""), name, arguments.template())
 
 
 def _error(node: _Node) -> ScriptError:
-    keys = node.mapping(frozenset(("kind", "status", "message", "retry_after_ms", "times")))
-    kind = keys["kind"].value if "kind" in keys else None
+    keys = node.mapping(_ERROR_KEYS)
+    kind = _plain(keys["kind"].value) if "kind" in keys else None
     if not isinstance(kind, str) or kind not in ERROR_KINDS:
         raise node.fail(f"kind is {kind!r}", f"Use one of {_listed(ERROR_KINDS)}.")
     if kind == "http" and "status" not in keys:

@@ -38,11 +38,11 @@ class Unit(Generic[T]):
     future: Future[T] = field(default_factory=Future)
     value: T | None = None
     error: Exception | None = None
-    begun: bool = False
+    begun: bool | None = None
 
     def begin(self) -> bool:
         """Tell whether the unit is to run: from then on its caller cannot take it back. Repeating it is allowed."""
-        if not self.begun:
+        if self.begun is None:
             self.begun = self.future.set_running_or_notify_cancel()
         return self.begun
 
@@ -59,6 +59,7 @@ class Writer:
         self._changed = threading.Condition()
         self._closing = False
         self._wal_bytes = 0
+        self._restart_bytes = limits.WAL_RESTART_BYTES
         self._page_bytes = self._read_number("page_size")
         self._data_version = self._read_data_version()
         self.commit_count = 0
@@ -202,11 +203,28 @@ class Writer:
     def _checkpoint_wal(self) -> None:
         if self._wal_bytes < limits.WAL_CHECKPOINT_BYTES:
             return
-        self._wal_bytes = 0
         try:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if self._wal_bytes < self._restart_bytes:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                return
+            self._restart_bytes = self._wal_bytes + limits.WAL_CHECKPOINT_BYTES  # should this one not succeed
+            self._restart_wal()
+            self._restart_bytes = limits.WAL_RESTART_BYTES
         except apsw.Error:
-            self._wal_bytes = limits.WAL_CHECKPOINT_BYTES  # a full or busy disk: the next commit tries again
+            return  # a full or busy disk: the WAL is kept, nothing is lost, and a later commit tries again
+
+    def _restart_wal(self) -> None:
+        """Let the next commit begin the WAL anew.
+
+        A passive checkpoint never gets there while readers follow one another without a gap: the WAL would grow for
+        ever. So the writer waits for them, for an instant that is bounded.
+        """
+        self._connection.set_busy_timeout(limits.WAL_RESTART_BUSY_MS)
+        try:
+            with self._lock.held():
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        finally:
+            self._connection.set_busy_timeout(limits.BUSY_TIMEOUT_MS)
 
     def _finish(self) -> None:
         try:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -204,9 +205,7 @@ def make(io: IoThread) -> Callable[..., ChatProvider]:
     ) -> ChatProvider:
         secret = Secret(token) if token else None
         spec = ProviderSpec("local", type, Path("p.yaml"), url=url, token=secret, timeout_ms=timeout_ms)  # type: ignore[arg-type]
-        endpoint = endpoint_of(spec)
-        object.__setattr__(endpoint, "idle_ms", idle_ms)
-        return ChatProvider(endpoint, io, SystemClock())
+        return ChatProvider(replace(endpoint_of(spec), idle_ms=idle_ms), io, SystemClock())
 
     return build
 

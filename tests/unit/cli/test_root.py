@@ -53,28 +53,10 @@ def test_without_flags_every_option_is_unset(parse):
 
 
 def test_flags_reach_the_command(parse):
-    words = [
-        "--home",
-        "",
-        "--config",
-        "a",
-        "--config",
-        "b,c",
-        "-w",
-        "/w",
-        "--agent",
-        "A",
-        "-m",
-        "M",
-        "--provider",
-        "P",
-        "--think",
-        "low",
-        "--max-steps",
-        "3",
-    ]
+    homes = ["--home", "", "--config", "a", "--config", "b,c", "-w", "/w"]
+    agent = ["--agent", "A", "-m", "M", "--provider", "P", "--think", "low", "--max-steps", "3"]
     more = ["--token-budget", "0", "--resume", "R", "-o", "out", "--debug"]
-    assert parse(*words, *more) == RootOptions(
+    assert parse(*homes, *agent, *more) == RootOptions(
         home="",
         config=("a", "b,c"),
         workdir=Path("/w"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import apsw
 
 from aura import events as e
 from aura.clock import format_time
@@ -90,7 +92,7 @@ class Keeper:
     ) -> p.Receipt:
         """Commit one batch and wait for it."""
         self.counter += 1
-        batch = p.Batch(batch_id or f"{id(self)}-{self.counter}", stamp(events, run_id, at_ms), checkpoint)
+        batch = p.Batch(batch_id or uuid.uuid4().hex, stamp(events, run_id, at_ms), checkpoint)
         return self.store.commit(self.lease, batch).result(30)
 
     def save(self, added: Sequence[Message] = (), keep: int | None = None, run_id: str | None = None) -> str:
@@ -155,10 +157,27 @@ def parsed(session_id: str, *contents: str, title: str = "A title") -> Conversat
 
 
 def query(path: Path, sql: str, *values: object) -> list[tuple[object, ...]]:
-    """Ask the database with the standard library's own SQLite, as a stranger would."""
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    """Ask the database over a connection of its own.
+
+    Never with the standard library's SQLite while the store is open here: two copies of SQLite in one process take away
+    each other's file locks, and the one that closes first removes the other's WAL.
+    """
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        return connection.execute(sql, values).fetchall()
+        return connection.execute(sql, values).fetchall()  # type: ignore[arg-type]
+    finally:
+        connection.close()
+
+
+def tamper(path: Path, *statements: str) -> None:
+    """Change the database behind the store's back, without its triggers in the way."""
+    connection = apsw.Connection(str(path))
+    try:
+        triggers = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            connection.execute(f"DROP TRIGGER {name}").fetchall()
+        for statement in statements:
+            connection.execute(statement).fetchall()
     finally:
         connection.close()
 
