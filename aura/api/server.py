@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerKind", "Waiter", "make_waiter", "serve"]
 
-_LONG_MS = 3_600_000  # how long a wait without an end waits at a time
+_LONG_MS = 3_600_000  # a wait without an end looks up this often
 
 
 def make_waiter(kind: ServerKind) -> Waiter:
@@ -146,7 +146,7 @@ class _GeventServer:
     """pywsgi on the hub. A greenlet per connection; the hub thread is the one that makes it."""
 
     def __init__(self, wsgi_app: WSGIApplication, listener: socket.socket, log: Log) -> None:
-        from gevent import GreenletExit, pywsgi
+        from gevent import GreenletExit, get_hub, pywsgi
         from gevent import socket as hub_socket
 
         class Handler(pywsgi.WSGIHandler):  # type: ignore[misc]  # gevent has no types
@@ -173,6 +173,10 @@ class _GeventServer:
                 if not issubclass(kind, GreenletExit) and not isinstance(error, OSError):
                     log.fault("http", error)
 
+        def on_hub_error(_context: object, kind: type[BaseException], error: BaseException | None, _: object) -> None:
+            log.fault("hub", error if error is not None else kind())
+
+        get_hub().print_exception = on_hub_error
         # A name for SERVER_NAME, because pywsgi would ask the resolver for one, on the hub.
         name = str(listener.getsockname()[0])
         self._server = pywsgi.WSGIServer(

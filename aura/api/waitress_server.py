@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from waitress import wasyncore
@@ -22,9 +23,6 @@ from aura.runtime.log import Log
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
-
-_LOOP_MS = 1_000  # the loop looks up this often while no socket has anything to say
-_THREADS_END_MS = 1_000  # threads that wait for a client end when its connection is closed
 
 
 class WaitressServer:
@@ -41,7 +39,7 @@ class WaitressServer:
             threads=limits.STREAM_THREADS_COUNT + limits.RESERVE_THREADS_COUNT,
             backlog=limits.ACCEPT_BACKLOG_COUNT,
             connection_limit=limits.CONNECTIONS_MAX_COUNT,
-            max_request_body_size=2 * limits.BODY_MAX_BYTES,  # the exact bound is the app's, with the right answer
+            max_request_body_size=limits.BODY_DRAIN_BYTES,  # the exact bound is the app's, with the right answer
             outbuf_high_watermark=limits.STREAM_BUFFER_BYTES,
             send_bytes=1,  # an event goes out when it is written, not when a buffer is full
             asyncore_use_poll=True,
@@ -55,16 +53,29 @@ class WaitressServer:
 
     def stop(self) -> None:
         """Close the listener and all connections."""
+        self._wait_flushed()
         self._stopping.set()
         self._server.pull_trigger()
         self._thread.join()
         wasyncore.close_all(self._sockets)
-        self._server.task_dispatcher.shutdown(timeout=_THREADS_END_MS / 1000)
+        self._server.task_dispatcher.shutdown(timeout=limits.HTTP_THREADS_END_MS / 1000)
         self._listener.close()
+
+    def _wait_flushed(self) -> None:
+        """Let finished responses go out: waitress writes their last bytes after it has closed their body."""
+        deadline = time.monotonic() + limits.FLUSH_MS / 1000
+        while any(self._is_sending(channel) for channel in tuple(self._server.active_channels.values())):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(limits.FLUSH_LOOK_MS / 1000)
+
+    @staticmethod
+    def _is_sending(channel: HTTPChannel) -> bool:
+        return bool(channel.requests or channel.total_outbufs_len)
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
-            wasyncore.loop(timeout=_LOOP_MS / 1000, use_poll=True, map=self._sockets, count=1)
+            wasyncore.loop(timeout=limits.HTTP_LOOP_MS / 1000, use_poll=True, map=self._sockets, count=1)
 
 
 class _ErrorTask(ErrorTask):  # type: ignore[misc]  # waitress has no types

@@ -70,11 +70,11 @@ def command(
     settle_ms: int,
 ) -> None:
     """Serve until a signal, a request or the launcher's death; exit 0 if everything was saved, else 1."""
-    launcher = Launcher(launcher_fd) if launcher_fd is not None else None
     ready = ReadyFile(ready_file.absolute())
     ready.clear()
     log = make_log(options)
     try:
+        launcher = Launcher(launcher_fd) if launcher_fd is not None else None
         token = _take_token()
         listener = _listen(bind)
         waiter = make_waiter(server)

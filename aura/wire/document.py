@@ -235,7 +235,7 @@ def _read_header(fields: JsonObject, system: str) -> Header:
         created_at=_time(fields, "created_at"),
         updated_at=_time(fields, "updated_at"),
         system=system,
-        meta=_object(fields.get("meta") or {}, "'meta'"),
+        meta=_object_or_empty(fields.get("meta"), "'meta'"),
         todos=None if todos is None else _object(todos, "'todos'"),
         frozen=bool(frozen),
         parent=_read_parent(fields.get("parent")),
@@ -261,8 +261,8 @@ def _read_message(fields: JsonObject, where: str) -> Message:
     kind = fields.get("type", 0)
     if not isinstance(kind, int) or isinstance(kind, bool) or kind not in tuple(MessageType):
         raise InvalidSession(f"{where}: the type is not a number from 0 to 5")
-    images = fields.get("images") or []
-    if not isinstance(images, list):
+    images = fields.get("images")
+    if images is not None and not isinstance(images, list):
         raise InvalidSession(f"{where}: 'images' is not a list")
     return Message(
         role=_ROLES[role],
@@ -270,12 +270,12 @@ def _read_message(fields: JsonObject, where: str) -> Message:
         id=_string(fields, "ID", where),
         thinking=_string(fields, "Thinking", where),
         thinking_signature=_string(fields, "thinking_signature", where),
-        images=images,
+        images=tuple(images or ()),
         calls=_read_calls(fields.get("calls"), where),
         tool_name=_string(fields, "tool_name", where),
         tool_call_id=_string(fields, "tool_call_id", where),
         type=kind,
-        tokens=_object(fields.get("tokens") or {}, f"{where}: 'tokens'"),
+        tokens=_object_or_empty(fields.get("tokens"), f"{where}: 'tokens'"),
         created_at=_string(fields, "created_at", where),
         extra={key: value for key, value in fields.items() if key not in _MESSAGE_KEYS},
     )
@@ -293,7 +293,7 @@ def _read_call(fields: JsonObject, where: str) -> Call:
     unknown = sorted(set(fields) - {"id", "name", "arguments"})
     if unknown:
         raise InvalidSession(f"{where}: a call has the unknown key {unknown[0]!r}")
-    arguments = _object(fields.get("arguments") or {}, f"{where}: 'arguments'")
+    arguments = _object_or_empty(fields.get("arguments"), f"{where}: 'arguments'")
     return Call(_string(fields, "id", where), _string(fields, "name", where), arguments)
 
 
@@ -301,6 +301,10 @@ def _object(value: JsonValue, where: str) -> JsonObject:
     if isinstance(value, Mapping):
         return value
     raise InvalidSession(f"{where} is not an object")
+
+
+def _object_or_empty(value: JsonValue, where: str) -> JsonObject:
+    return {} if value is None else _object(value, where)
 
 
 def _string(fields: JsonObject, key: str, where: str) -> str:

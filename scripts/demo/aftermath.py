@@ -11,10 +11,11 @@ import sqlite3
 import subprocess
 from contextlib import closing
 
-from aura_automation import Aura, Run, Store
 from job import Job
 from problem import Problem
 from view import View
+
+from aura_automation import Aura, Run, Store
 
 QUERY = """SELECT r.request_id, c.started_seq AS seq, c.name, c.status, c.duration_ms, c.result_bytes
 FROM v_tool_call c JOIN v_run r USING (run_id)

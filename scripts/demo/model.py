@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
@@ -15,23 +16,34 @@ LIST_TIMEOUT_S = 10  # a list of models is a small document
 SCRIPTED = "model: {provider: script, name: scripted}"
 
 
-def use_model(job: Job, url: str, name: str | None) -> str:
-    """Make the job's agent use the model `name` of the server at `url`, the first it lists by default; return its name.
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model of an OpenAI-compatible server. `url` is the API's root."""
 
-    Raises `Problem` when the server does not say what it has.
+    url: str
+    name: str
+
+
+def find_model(url: str, name: str | None) -> Model:
+    """Return the model `name` of the server at `url`, the first that it lists by default.
+
+    Raises `Problem` for a URL that cannot be one, and when the server does not say what it has.
     """
     root = _api_root(url)
-    name = name or _first_model(root)
+    return Model(root, name or _first_model(root))
+
+
+def use_model(job: Job, model: Model) -> None:
+    """Make the job's agent use `model` instead of the script."""
     (job.home / "config/providers/script.yaml").unlink()
     (job.home / "script.yaml").unlink()
-    lines = ["model:", "  type: openai", f"  url: {json.dumps(root)}"]
+    lines = ["model:", "  type: openai", f"  url: {json.dumps(model.url)}"]
     if os.environ.get(TOKEN_VARIABLE):
         lines.append(f"  token: ${{{TOKEN_VARIABLE}}}")
     (job.home / "config/providers/model.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     agent = job.home / "config/agents/main.md"
-    chosen = f"model: {{provider: model, name: {json.dumps(name)}}}"
+    chosen = f"model: {{provider: model, name: {json.dumps(model.name)}}}"
     agent.write_text(agent.read_text(encoding="utf-8").replace(SCRIPTED, chosen), encoding="utf-8")
-    return name
 
 
 def _api_root(url: str) -> str:
@@ -54,7 +66,9 @@ def _first_model(root: str) -> str:
     try:
         answer = httpx.get(f"{root}/models", headers=headers, timeout=LIST_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-        raise Problem(f"there is no answer from {root}/models: {error or type(error).__name__}", hint=hint) from error
+        raise Problem(
+            f"there is no answer from {root}/models: {str(error) or type(error).__name__}", hint=hint
+        ) from error
     if answer.status_code in (401, 403):
         raise Problem(
             f"{root} wants a token (HTTP {answer.status_code})", hint=f"Set {TOKEN_VARIABLE} and run this again."

@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import NoReturn
 
 import aftermath
-from aura_automation import Aura, AutomationError, Event, Run, Server, ServerHandle, Store
 from job import DEMO, Job, environment, lay_out
-from model import use_model
+from model import Model, find_model, use_model
 from problem import Problem
 from view import View
+
+from aura_automation import Aura, AutomationError, Event, Run, Server, ServerHandle, Store
 
 SESSION = "fix-slug"
 PROMPT = "A unit test of this project fails. Find out why, fix the code, and show that the test passes."
 CONTINUATION = "The server was killed while you worked. Look at what is there, and carry on until the test passes."
+DURABLE = "Each line is a durable event: it was in the database before the client got it."
 EXIT_INTERRUPTED = 130
 
 
@@ -48,12 +50,12 @@ class Demonstration:
         args = ["--home", "", "--config", str(job.home)]
         self._aura = Aura(binary=binary, args=args, cwd=job.workspace, env=environment())
 
-    def play(self, *, crash: bool, model: str | None) -> bool:
+    def play(self, *, crash: bool, model: Model | None) -> bool:
         """Do the job, crash or not; return whether everything that was promised holds. Raises `Problem`."""
         self._show_project()
         handle = self._start_server(model)
-        final = self._work_through_crash(handle) if crash else self._work(handle, "quickstart:1", PROMPT)
-        return self._look_back(final)
+        final = self._work_through_crash(handle) if crash else self._work(handle)
+        return self._look_back(final, crash=crash)
 
     def _show_project(self) -> None:
         view, job = self._view, self._job
@@ -64,7 +66,7 @@ class Demonstration:
             raise Problem("the test passes already, so there is nothing to show")
         view.verdict(f"python -m unittest, run by this script: {before.summary}", good=False)
 
-    def _start_server(self, model: str | None) -> ServerHandle:
+    def _start_server(self, model: Model | None) -> ServerHandle:
         view = self._view
         view.heading("A server that holds one session")
         view.remark(
@@ -74,23 +76,30 @@ class Demonstration:
         Store(self._aura).import_(DEMO / "session.json")
         handle = self._launch()
         view.fact(f"session {handle.session_id} at {handle.url}, process {handle.pid}")
-        view.fact(f"the agent's model is {model}" if model else "the agent is played by a script: .aura/script.yaml")
+        model_text = (
+            f"the model is {model.name} at {model.url}" if model else "the model is a script: .aura/script.yaml"
+        )
+        view.fact(model_text)
         return handle
 
-    def _work(self, handle: ServerHandle, request_id: str, prompt: str) -> Run:
-        view = self._view
-        view.heading("The run")
-        view.remark("Each line is a durable event: it was in the database before the client got it.")
+    def _work(self, handle: ServerHandle) -> Run:
+        self._view.heading("The run")
+        self._view.remark(DURABLE)
+        return self._run_to_end(handle, "quickstart:1", PROMPT)
+
+    def _run_to_end(self, handle: ServerHandle, request_id: str, prompt: str) -> Run:
         with handle.client() as client:
             run = client.submit(request_id, prompt=prompt)
             final = client.wait(run.id, on_event=self._mirror)
-        self._stop(handle)
+        status = handle.stop()
+        if status != 0:
+            raise Problem(f"the server ended with status {status}", hint=self._log_hint())
         return final
 
     def _work_through_crash(self, handle: ServerHandle) -> Run:
         view = self._view
         view.heading("The run, until its server is killed")
-        view.remark("Each line is a durable event: it was in the database before the client got it.")
+        view.remark(DURABLE)
         lost_id = self._run_until_killed(handle)
         view.fact(f"kill -9 {handle.pid}: the server is gone, in the middle of the agent's command")
 
@@ -107,7 +116,10 @@ class Demonstration:
             raise Problem("the journal no longer holds the events that were shown", hint=self._log_hint())
         view.verdict("The run is reported lost, and the journal still holds every event shown above.", good=True)
         view.verdict("Submitting quickstart:1 again returns this record: nothing is executed twice.", good=True)
-        return self._work(handle, "quickstart:2", CONTINUATION)
+
+        view.heading("The continuation")
+        view.remark("A new request in the same session: the model sees all that was saved before the crash.")
+        return self._run_to_end(handle, "quickstart:2", CONTINUATION)
 
     def _run_until_killed(self, handle: ServerHandle) -> str:
         def mirror(event: Event) -> None:
@@ -125,20 +137,26 @@ class Demonstration:
                 return run.id
         raise Problem("the run ended before the agent started a command, so nothing was killed", hint="Run it again.")
 
-    def _look_back(self, final: Run) -> bool:
+    def _look_back(self, final: Run, *, crash: bool) -> bool:
         view, job = self._view, self._job
         view.heading("What is left, now that no server runs")
-        view.remark("All of it is in one SQLite file. First the run record, as the controller got it:")
+        view.remark("All of it is in one SQLite file:")
+        view.fact(str(job.database))
+        view.remark("The run record, as the controller got it:")
         aftermath.show_run(view, final)
         aftermath.show_session(view, self._aura, job, SESSION)
         equal = aftermath.check_export(view, self._aura, job, final)
         called = aftermath.show_calls(view, job)
+        if crash:
+            view.remark("The command that the crash cut off is `unknown`: aura neither guesses nor silently repeats.")
 
         view.heading("The test")
         after = job.run_test()
         view.verdict(f"python -m unittest, run by this script: {after.summary}", good=after.passed)
         if final.error is not None:
-            raise Problem(f"the run {final.outcome}: {final.error.code}: {final.error.message}", hint=self._log_hint())
+            is_provider = final.error.code.startswith("provider_")
+            hint = "Check the model's address, name and token." if is_provider else self._log_hint()
+            raise Problem(f"the run {final.outcome}: {final.error.code}: {final.error.message}", hint=hint)
         if not after.passed:
             raise Problem("the run ended, and the test still fails", hint="Try again, or a more capable model.")
         return equal and called and final.state == "persisted"
@@ -155,11 +173,6 @@ class Demonstration:
         )
         self._stack.callback(handle.stop)
         return handle
-
-    def _stop(self, handle: ServerHandle) -> None:
-        status = handle.stop()
-        if status != 0:
-            raise Problem(f"the server ended with status {status}", hint=self._log_hint())
 
     def _mirror(self, event: Event) -> None:
         self._shown.append(event)
@@ -186,18 +199,18 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _play(view: View) -> bool:
+def _play(view: View, at_end: ExitStack) -> bool:
     arguments = _arguments()
     started = time.monotonic()
+    model = find_model(arguments.model_url, arguments.model) if arguments.model_url else None
     job = lay_out()
-    try:
-        model = use_model(job, arguments.model_url, arguments.model) if arguments.model_url else None
-        with ExitStack() as stack:
-            good = Demonstration(view, job, stack).play(crash=arguments.crash, model=model)
-        if good:
-            view.verdict(f"It failed before and passes now. All that took {time.monotonic() - started:.0f} s.", good=True)
-    finally:
-        _leave(view, job, clean=arguments.clean)
+    at_end.callback(_leave, view, job, clean=arguments.clean)
+    if model is not None:
+        use_model(job, model)
+    with ExitStack() as servers:
+        good = Demonstration(view, job, servers).play(crash=arguments.crash, model=model)
+    if good:
+        view.verdict(f"It failed before and passes now. All that took {time.monotonic() - started:.0f} s.", good=True)
     return good
 
 
@@ -210,11 +223,9 @@ def _leave(view: View, job: Job, *, clean: bool) -> None:
     view.remark("The README says what to do there next: resume, fork, query, your own model, your own controller.")
 
 
-def main() -> int:
-    """Show it all; return 0 only if the test failed before, passes now, and what is stored is what was promised."""
-    view = View()
+def _report(view: View, at_end: ExitStack) -> int:
     try:
-        return 0 if _play(view) else 1
+        return 0 if _play(view, at_end) else 1
     except Problem as problem:
         view.problem(problem.message, problem.hint)
     except AutomationError as error:
@@ -225,6 +236,12 @@ def main() -> int:
         view.problem("interrupted; the server was stopped, and what was done until then is saved", None)
         return EXIT_INTERRUPTED
     return 1
+
+
+def main() -> int:
+    """Show it all; return 0 only if the test failed before, passes now, and what is stored is what was promised."""
+    with ExitStack() as at_end:
+        return _report(View(), at_end)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 
-from aura_automation import Event
-from aura_automation.errors import Json
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from aura_automation import Event
+from aura_automation.errors import Json
+
 INDENT = 2
 TYPE_COLUMNS = 18
-STYLES = {"tool": "cyan", "message": "bold", "run": "magenta", "session": "green", "server": "magenta", "notice": "yellow"}
+WORDS_MIN_COLUMNS = 24  # a window may be so narrow that wrapping must give way
+STYLES = {
+    "tool": "cyan",
+    "message": "bold",
+    "run": "magenta",
+    "session": "green",
+    "server": "magenta",
+    "notice": "yellow",
+}
 
 
 class View:
@@ -37,7 +47,8 @@ class View:
 
     def remark(self, text: str) -> None:
         """Say what happens and why it matters."""
-        self._out.print(Padding(Text(text, "dim"), (0, 0, 0, INDENT), expand=False))
+        for line in self._wrapped(text, INDENT):
+            self._out.print(Text(" " * INDENT + line, "dim"), soft_wrap=True)
 
     def fact(self, text: str) -> None:
         """Show something that may be copied: it is never cut or broken."""
@@ -63,7 +74,7 @@ class View:
         """Show a table."""
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         for name in head:
-            numeric = all(isinstance(row[len(table.columns)], int) for row in rows)
+            numeric = all(isinstance(row[len(table.columns)], int | None) for row in rows)
             table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text("–" if value is None else str(value)) for value in row))
@@ -78,13 +89,15 @@ class View:
     def event(self, event: Event) -> None:
         """Show one durable event: on one line, except what people and models say, which is shown whole."""
         kind = event.type
-        words = kind.startswith("message.")
-        line = Table.grid(padding=(0, 2, 0, 0))
-        line.add_column(justify="right", min_width=INDENT + 2)
-        line.add_column(min_width=TYPE_COLUMNS, style=STYLES.get(kind.partition(".")[0], "dim"))
-        line.add_column(no_wrap=not words, overflow="fold" if words else "ellipsis")
-        line.add_row(str(event.seq), kind, _detail(kind, event.data))
-        self._out.print(line)
+        style = STYLES.get(kind.partition(".")[0], "dim")
+        start = Text.assemble(f"{event.seq:>{INDENT + 2}}  ", (f"{kind:<{TYPE_COLUMNS}}  ", style))
+        detail = _detail(kind, event.data)
+        if not kind.startswith("message."):
+            self._out.print(start + detail, no_wrap=True, overflow="ellipsis", crop=True)
+            return
+        for line in self._wrapped(detail.plain, len(start)):
+            self._out.print(start + line, soft_wrap=True)
+            start = Text(" " * len(start))
 
     def problem(self, message: str, hint: str | None) -> None:
         """Say on standard error what went wrong, and what can be done."""
@@ -92,8 +105,19 @@ class View:
         if hint:
             self._err.print(Text.assemble(("hint: ", "bold"), _one_line(hint)), soft_wrap=True)
 
+    def _wrapped(self, text: str, indent: int) -> list[str]:
+        return textwrap.wrap(text, max(self._out.width - indent, WORDS_MIN_COLUMNS))
 
-def _detail(kind: str, data: Mapping[str, Json]) -> str | Text:
+
+def _detail(kind: str, data: Mapping[str, Json]) -> Text:
+    if kind == "tool.finished":
+        style = "green" if data["status"] == "ok" else "red"
+        text = str(data["error"] if data["status"] == "error" else data["result"])
+        return Text.assemble(f"{data['name']} ", (f"{data['status']} ", style), _gist(str(data["name"]), text))
+    return Text(_words(kind, data), "dim" if kind == "status" else "")
+
+
+def _words(kind: str, data: Mapping[str, Json]) -> str:
     match kind:
         case "message.assistant":
             calls = data["tool_calls"]
@@ -103,14 +127,11 @@ def _detail(kind: str, data: Mapping[str, Json]) -> str | Text:
             return _one_line(str(data["content"]))
         case "tool.started":
             return f"{data['name']} {_argument(data['args'])}"
-        case "tool.finished":
-            style = "green" if data["status"] == "ok" else "red"
-            text = str(data["error"] if data["status"] == "error" else data["result"])
-            return Text.assemble(f"{data['name']} ", (f"{data['status']} ", style), _gist(str(data["name"]), text))
         case "session.persisted":
             return f"{data['reason']}: {data['messages']} messages, revision {str(data['revision'])[:12]}"
         case "status":
-            return Text(f"model call {data['iteration']}, {data['tokens_used']} of {data['tokens_max']} tokens", "dim")
+            window = f" of {data['tokens_max']}" if data["tokens_max"] else ""
+            return f"model call {data['iteration']}, {data['tokens_used']}{window} tokens"
         case "server.started":
             return f"process {data['pid']}, version {data['version']}"
         case "notice":

@@ -34,6 +34,7 @@ _INSERT_EVENT = """
 @dataclass(slots=True)
 class _OpenRun:
     rowid: int
+    stored: Run
     run: Run
     last_seq: int
 
@@ -54,7 +55,7 @@ def append(connection: apsw.Connection, row: SessionRow, stamped: Sequence[Stamp
             current.last_seq = seq
         row = _insert(connection, row, seq, item, current)
     for current in open_runs.values():
-        update_run(connection, current.rowid, current.run, current.last_seq)
+        update_run(connection, current.rowid, current.stored, current.run, current.last_seq)
     return row, last
 
 
@@ -99,7 +100,7 @@ def _open_run(
         run = read_run(row) if row is not None else None
         if run is None or rowid is None or run.session_id != session_id:
             raise NotFound(f"session {session_id} has no run {run_id}")
-        open_runs[run_id] = _OpenRun(cast(int, rowid[0]), run, run.accepted_seq)
+        open_runs[run_id] = _OpenRun(cast(int, rowid[0]), run, run, run.accepted_seq)
     return open_runs[run_id]
 
 

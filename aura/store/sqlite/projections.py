@@ -19,7 +19,7 @@ def apply(connection: apsw.Connection, sid: int, run: int | None, event: e.Event
     match event:
         case e.MessageAssistant() if run is not None:
             _request_calls(connection, sid, run, event)
-            _add_usage(connection, sid, run, event, at_ms)
+            _add_usage(connection, sid, run, event, seq, at_ms)
         case e.ToolStarted() if run is not None:
             _start_call(connection, sid, run, event, seq, at_ms)
         case e.ToolFinished() if run is not None:
@@ -74,17 +74,19 @@ def _finish_call(connection: apsw.Connection, run: int, event: e.ToolFinished, s
     fetch_all(connection, sql, event.status, seq, at_ms, size, run, event.call_id)
 
 
-def _add_usage(connection: apsw.Connection, sid: int, run: int, event: e.MessageAssistant, at_ms: int) -> None:
+def _add_usage(
+    connection: apsw.Connection, sid: int, run: int, event: e.MessageAssistant, seq: int, at_ms: int
+) -> None:
     usage = event.usage
     if usage is None:
         return
     sql = """
-        INSERT INTO usage (sid, run, agent, provider, model, input_tokens, output_tokens, cost_usd, at_ms)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO usage (run, seq, sid, agent, provider, model, input_tokens, output_tokens, cost_usd, at_ms)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     """
     agent = event.source.agent_name if event.source else None
     counts = (usage.input_tokens, usage.output_tokens, usage.cost_usd, at_ms)
-    fetch_all(connection, sql, sid, run, agent, usage.provider, usage.model, *counts)
+    fetch_all(connection, sql, run, seq, sid, agent, usage.provider, usage.model, *counts)
 
 
 def _add_input(connection: apsw.Connection, sid: int, run: int, event: e.InputRequired, at_ms: int) -> None:

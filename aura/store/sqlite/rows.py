@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import cast
 
 import apsw
@@ -46,10 +46,6 @@ class SessionRow:
 
 _SESSION_COLUMNS = tuple(f.name for f in fields(SessionRow))
 _SELECT_SESSION = f"SELECT {', '.join(_SESSION_COLUMNS)} FROM session WHERE id = ?"
-_UPDATE_SESSION = (
-    f"UPDATE session SET {', '.join(f'{name} = ?' for name in _SESSION_COLUMNS)}"
-    " WHERE sid = ? AND epoch = ? AND last_seq = ?"
-)
 _INSERT_SESSION = (
     f"INSERT INTO session ({', '.join(_SESSION_COLUMNS[1:])})"
     f" VALUES ({', '.join('?' * (len(_SESSION_COLUMNS) - 1))}) RETURNING sid"
@@ -70,10 +66,22 @@ def insert_session_row(connection: apsw.Connection, row: SessionRow) -> int:
 
 
 def update_session_row(connection: apsw.Connection, old: SessionRow, new: SessionRow) -> None:
-    """Write `new` over `old`. Raises `LeaseLost` if somebody else has moved the session on meanwhile."""
-    fetch_all(connection, _UPDATE_SESSION, *astuple(new), old.sid, old.epoch, old.last_seq)
+    """Write `new` over `old`. Raises `LeaseLost` if somebody else has moved the session on meanwhile.
+
+    Only columns that differ are set: SQLite rewrites the pages of every index over a column that is.
+    """
+    changes = _changes(asdict(old), asdict(new))
+    if not changes:
+        return
+    columns = ", ".join(f"{name} = ?" for name in changes)
+    sql = f"UPDATE session SET {columns} WHERE sid = ? AND epoch = ? AND last_seq = ?"
+    fetch_all(connection, sql, *changes.values(), old.sid, old.epoch, old.last_seq)
     if connection.changes() != 1:
         raise LeaseLost(f"session {old.id} is written by somebody else")
+
+
+def _changes(old: dict[str, SqlValue], new: dict[str, SqlValue]) -> dict[str, SqlValue]:
+    return {name: value for name, value in new.items() if value != old[name]}
 
 
 SELECT_SUMMARY = """
@@ -180,30 +188,33 @@ def insert_run(connection: apsw.Connection, sid: int, run: Run, text: str) -> in
     return row[0]
 
 
-def update_run(connection: apsw.Connection, rowid: int, run: Run, last_seq: int) -> None:
-    """Write a run's record over its row. `last_seq` is the seq of its latest event."""
-    sql = """
-        UPDATE run SET state = ?, outcome = ?, error = ?, persist_error = ?, cancel = ?, result = ?, persisted = ?,
-                       stats = ?, last_seq = ?, started_at_ms = ?, finished_at_ms = ?, settled_at_ms = ?
-        WHERE id = ?
+def update_run(connection: apsw.Connection, rowid: int, old: Run, new: Run, last_seq: int) -> None:
+    """Write a run's record over its row, which holds `old`; only columns that differ are set.
+
+    `last_seq` is the seq of its latest event.
     """
+    changes = {"last_seq": last_seq, **(_changes(_run_columns(old), _run_columns(new)) if new != old else {})}
+    sql = f"UPDATE run SET {', '.join(f'{name} = ?' for name in changes)} WHERE id = ?"
+    fetch_all(connection, sql, *changes.values(), rowid)
+
+
+def _run_columns(run: Run) -> dict[str, SqlValue]:
     cancel = run.cancel
-    values: tuple[SqlValue, ...] = (
-        run.state,
-        run.outcome,
-        _text(error_fields(run.error)),
-        _text(error_fields(run.persist_error)),
-        _text({"reason": cancel.reason, "message": cancel.message, "at_ms": cancel.at_ms} if cancel else None),
-        _text({"content": run.result.content} if run.result else None),
-        _text(persisted_fields(run.persisted)),
-        _text(_stats_fields(run.stats)),
-        last_seq,
-        run.started_at_ms,
-        run.finished_at_ms,
-        run.settled_at_ms,
-        rowid,
-    )
-    fetch_all(connection, sql, *values)
+    return {
+        "state": run.state,
+        "outcome": run.outcome,
+        "error": _text(error_fields(run.error)),
+        "persist_error": _text(error_fields(run.persist_error)),
+        "cancel": _text(
+            {"reason": cancel.reason, "message": cancel.message, "at_ms": cancel.at_ms} if cancel else None
+        ),
+        "result": _text({"content": run.result.content} if run.result else None),
+        "persisted": _text(persisted_fields(run.persisted)),
+        "stats": _text(_stats_fields(run.stats)),
+        "started_at_ms": run.started_at_ms,
+        "finished_at_ms": run.finished_at_ms,
+        "settled_at_ms": run.settled_at_ms,
+    }
 
 
 def _text(value: JsonValue) -> str | None:

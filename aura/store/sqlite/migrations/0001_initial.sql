@@ -24,8 +24,6 @@ CREATE TABLE session (
     profile           TEXT NOT NULL DEFAULT 'automation'
 ) STRICT;
 
-CREATE INDEX session_updated ON session (updated_at_ms, id);
-
 -- System prompts, referenced by revisions: a prompt is written once, not at each checkpoint.
 CREATE TABLE prompt (
     id      INTEGER PRIMARY KEY,
@@ -54,7 +52,8 @@ CREATE TABLE message (
     UNIQUE (chain, idx)
 ) STRICT;
 
--- A saved state. Its document is '{"messages":[' + messages + '],"system":' + prompt + tail.
+-- A saved state; its chain is one of the same session. There is no index but (sid, n), because each costs a page at every
+-- checkpoint: looking for a hash or a chain scans the revisions of one session. Its document is '{"messages":[' + messages + '],"system":' + prompt + tail.
 CREATE TABLE revision (
     id        INTEGER PRIMARY KEY,
     sid       INTEGER NOT NULL REFERENCES session (sid),
@@ -69,9 +68,6 @@ CREATE TABLE revision (
     at_ms     INTEGER NOT NULL,
     UNIQUE (sid, n)
 ) STRICT;
-
-CREATE INDEX revision_sha256 ON revision (sid, sha256);
-CREATE INDEX revision_chain ON revision (chain, length);
 
 CREATE TABLE run (
     id              INTEGER PRIMARY KEY,
@@ -163,19 +159,18 @@ CREATE TABLE tool_call (
 CREATE INDEX tool_call_run ON tool_call (run, call_id);
 
 CREATE TABLE usage (
-    id             INTEGER PRIMARY KEY,
+    run            INTEGER NOT NULL REFERENCES run (id),
+    seq            INTEGER NOT NULL,    -- of the event that reported it
     sid            INTEGER NOT NULL REFERENCES session (sid),
-    run            INTEGER REFERENCES run (id),
     agent          TEXT,
     provider       TEXT NOT NULL,
     model          TEXT NOT NULL,
     input_tokens   INTEGER NOT NULL,
     output_tokens  INTEGER NOT NULL,
     cost_usd       REAL,
-    at_ms          INTEGER NOT NULL
-) STRICT;
-
-CREATE INDEX usage_run ON usage (run);
+    at_ms          INTEGER NOT NULL,
+    PRIMARY KEY (run, seq)
+) STRICT, WITHOUT ROWID;                -- its rows are small: one page at each model call instead of two
 
 -- What holds even for somebody with an SQL prompt. Each BEFORE INSERT refuses an existing key as well, because
 -- INSERT OR REPLACE deletes without triggers on a connection that has recursive_triggers off.
@@ -246,7 +241,7 @@ END;
 
 CREATE TRIGGER chain_delete BEFORE DELETE ON chain BEGIN
     SELECT RAISE(ABORT, 'the chain is in use')
-    WHERE EXISTS (SELECT 1 FROM revision WHERE chain = OLD.id)
+    WHERE EXISTS (SELECT 1 FROM revision WHERE sid = OLD.sid AND chain = OLD.id)
        OR EXISTS (SELECT 1 FROM chain WHERE base = OLD.id)
        OR EXISTS (SELECT 1 FROM message WHERE chain = OLD.id);
 END;
@@ -265,7 +260,8 @@ END;
 
 CREATE TRIGGER message_delete BEFORE DELETE ON message BEGIN
     SELECT RAISE(ABORT, 'a revision contains the message')
-    WHERE EXISTS (SELECT 1 FROM revision WHERE chain = OLD.chain AND length > OLD.idx)
+    WHERE EXISTS (SELECT 1 FROM revision WHERE sid = (SELECT sid FROM chain WHERE id = OLD.chain)
+                  AND chain = OLD.chain AND length > OLD.idx)
        OR EXISTS (SELECT 1 FROM chain WHERE base = OLD.chain AND base_length > OLD.idx);
 END;
 
@@ -375,4 +371,4 @@ FROM revision v JOIN session s USING (sid) LEFT JOIN run r ON r.id = v.run;
 CREATE VIEW v_usage AS
 SELECT s.id AS session_id, r.run_id, u.agent, u.provider, u.model, u.input_tokens, u.output_tokens, u.cost_usd,
        strftime('%Y-%m-%dT%H:%M:%fZ', u.at_ms / 1000.0, 'unixepoch') AS at
-FROM usage u JOIN session s USING (sid) LEFT JOIN run r ON r.id = u.run;
+FROM usage u JOIN session s USING (sid) JOIN run r ON r.id = u.run;
