@@ -33,12 +33,13 @@ LONG_POLL_MAX_S = 60  # contract
 HEARTBEAT_DEFAULT_S = 15  # contract
 HEARTBEAT_MAX_S = 60  # contract
 FEED_EVENTS_COUNT = 512  # encoded events kept per watched session (DESIGN 6)
+FEED_EVENTS_BYTES = 4 * 1024 * 1024  # and their size: 512 results of a megabyte each must not stay in memory
+FEED_RETRY_MS = 1_000  # after the store could not be read
 TRANSIENT_QUEUE_COUNT = 1024  # per stream; older live deltas are dropped, durable events supersede them
 DELTA_INTERVAL_MS = 25  # deltas of one message are coalesced to at most one per interval (DESIGN 3)
 RECORD_DELAY_MS = 40  # an event that need not be durable at once waits this long to share a commit
 
 # --- runs --------------------------------------------------------------------------------------------------------
-LIVE_RUNS_MAX = 64  # threads running turns in one process; beyond it 503 overloaded
 MAX_STEPS_DEFAULT = 50  # model calls of one turn (engine.md 1.6)
 SETTLE_MS = 60_000  # a run may take this long to settle at shutdown (contract)
 SETTLE_RETRY_MS = 1_000  # between attempts to write a terminal record that the store refused

@@ -165,7 +165,9 @@ class _GeventServer:
                 if self.environ.get(BROKEN_INPUT):
                     self.close_connection = True
 
-            def _handle_client_error(self, _error: BaseException) -> object:
+            def _handle_client_error(self, error: BaseException) -> object:
+                if not isinstance(error, (ValueError, OSError)):
+                    log.fault("http", error)
                 return "400", MALFORMED_RESPONSE
 
             def handle_error(self, kind: type[BaseException], error: BaseException, _trace: TracebackType) -> None:
@@ -183,7 +185,7 @@ class _GeventServer:
             hub_socket.socket(fileno=listener.detach()),
             wsgi_app,
             log=None,
-            error_log=_LogStream(log),
+            error_log=None,  # it would quote broken requests, which may hold pieces of a prompt
             handler_class=Handler,
             spawn=limits.CONNECTIONS_MAX_COUNT,
             environ={"SERVER_NAME": name},
@@ -193,17 +195,3 @@ class _GeventServer:
     def stop(self) -> None:
         """Close the listener and all connections."""
         self._server.stop(timeout=0)
-
-
-class _LogStream:
-    """What pywsgi writes about broken requests, as lines of the log."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def write(self, text: str) -> None:
-        if text.strip():
-            self._log.info("http", text.strip())
-
-    def flush(self) -> None:
-        """Nothing is kept back."""

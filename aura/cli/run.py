@@ -51,16 +51,22 @@ def command(options: RootOptions, prompts: tuple[str, ...], as_json: bool) -> No
     assembly = assemble(make_plan(options), url=None, make_signal=ThreadSignal, clock=SystemClock(), log=log)
     view: View = EventLines(sys.stdout) if as_json else RunView(sys.stdout, sys.stderr)
     interactive = bool(prompts) and not as_json and sys.stdin.isatty() and sys.stderr.isatty()
-    transcript = Transcript(assembly.service, output) if output else None
-    with _interruptions() as interruptions:
-        last = _run_all(assembly, texts, view, interruptions, "wait" if interactive else "block")
-    _finish(assembly, transcript, view, last)
-    if last.outcome == "completed" and last.state == "persisted":
+    transcript: Transcript | None = None
+    with Interruptions().watched() as interruptions:
+        try:
+            transcript = Transcript(assembly.service, output) if output else None
+            last = _run_all(assembly, texts, view, interruptions, "wait" if interactive else "block")
+        except Exception:  # the reader of the output is gone, say: the session is saved all the same
+            _close(assembly, transcript)
+            raise
+        _close(assembly, transcript)
+    view.end(last, assembly.service.session_id)
+    if last.outcome == "completed" and last.state == "persisted" and assembly.service.saved:
         return
-    raise SystemExit(EXIT_CANCELLED if interruptions and last.outcome == "cancelled" else 1)
+    raise SystemExit(EXIT_CANCELLED if interruptions.count and last.outcome == "cancelled" else 1)
 
 
-def _run_all(assembly: Assembly, texts: list[str], view: View, interruptions: list[int], on_input: OnInput) -> Run:
+def _run_all(assembly: Assembly, texts: list[str], view: View, interruptions: Interruptions, on_input: OnInput) -> Run:
     service = assembly.service
     feed = service.open_feed()
     try:
@@ -73,53 +79,79 @@ def _run_all(assembly: Assembly, texts: list[str], view: View, interruptions: li
         service.release_feed(feed)
 
 
-def _run_one(service: Service, feed: Feed, text: str, view: View, interruptions: list[int], on_input: OnInput) -> Run:
+def _run_one(
+    service: Service, feed: Feed, text: str, view: View, interruptions: Interruptions, on_input: OnInput
+) -> Run:
     run = service.submit(uuid.uuid4().hex, "prompt", text, on_input).run
 
     def tick() -> None:
-        if interruptions:
+        if interruptions.count:
             service.cancel_run(run.id)
 
     for item in follow_run(service, feed, run.id, run.accepted_seq - 1, tick):
-        _show(service, run.id, item, view)
+        _show(service, run.id, item, view, interruptions)
     return service.get_run(run.id)
 
 
-def _show(service: Service, run_id: str, item: JsonObject | Transient, view: View) -> None:
+def _show(
+    service: Service, run_id: str, item: JsonObject | Transient, view: View, interruptions: Interruptions
+) -> None:
     if not isinstance(item, dict):
         view.live(item)  # type: ignore[arg-type]
         return
     view.event(item)
-    if item["type"] == "input.required" and (answer := view.ask(item)) is not None:
-        service.answer_input(run_id, answer.input_id, answer=answer.answer, action=answer.action)
+    if item["type"] != "input.required":
+        return
+    try:
+        with interruptions.raised():
+            reply = view.ask(item)
+    except (click.Abort, KeyboardInterrupt):  # Ctrl-C or Ctrl-D instead of an answer
+        interruptions.count = max(interruptions.count, 1)
+        return
+    if reply is not None:
+        service.answer_input(run_id, reply.input_id, answer=reply.answer, action=reply.action)
 
 
-def _finish(assembly: Assembly, transcript: Transcript | None, view: View, last: Run) -> None:
+def _close(assembly: Assembly, transcript: Transcript | None) -> None:
+    """Settle what still runs, save, and close everything."""
     service = assembly.service
     service.stop("request")
     service.wait_stopped(limits.SETTLE_MS)
     if transcript is not None:
         transcript.close()
-    view.end(last, service.session_id)
     assembly.close()
 
 
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Collect Ctrl-C and SIGTERM; the second one raises KeyboardInterrupt."""
-    caught: list[int] = []
+class Interruptions:
+    """Counts Ctrl-C and SIGTERM. The second one raises `KeyboardInterrupt`, so does one inside of `raised`."""
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        caught.append(number)
-        if len(caught) > 1:
+    def __init__(self) -> None:
+        self.count = 0
+        self._raise_from = 2
+
+    @contextmanager
+    def watched(self) -> Iterator[Interruptions]:
+        """While the block runs, the signals come here. Main thread only."""
+        before = [(number, signal.signal(number, self._note)) for number in (signal.SIGINT, signal.SIGTERM)]
+        try:
+            yield self
+        finally:
+            for number, handler in before:
+                signal.signal(number, handler)
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """While the block waits for a person, the first signal ends the wait."""
+        self._raise_from = 1
+        try:
+            yield
+        finally:
+            self._raise_from = 2
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count >= self._raise_from:
             raise KeyboardInterrupt
-
-    before = [(number, signal.signal(number, note)) for number in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        yield caught
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
 
 
 def _read_prompt() -> str:

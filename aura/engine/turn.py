@@ -18,7 +18,7 @@ from aura.engine import batch
 from aura.engine.filters.base import ContextUse
 from aura.engine.history import History
 from aura.engine.lane import InputRequired, Lane, PersistFailed, TurnOutcome
-from aura.engine.providers.base import Generation, Provider, ProviderError, Reply, Request
+from aura.engine.providers.base import Generation, OnDelta, Provider, ProviderError, Reply, Request
 from aura.engine.retry import stream_with_retry
 from aura.engine.scope import Cancelled, Reason
 from aura.engine.tools.toolbox import Toolbox
@@ -40,8 +40,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent that is ready to work: its spec, its provider, its tools, its rendered prompt and its context's gauge.
-    """
+    """An agent that is ready to work: spec, provider, tools, rendered prompt, and the gauge of its context."""
 
     spec: AgentSpec
     provider: Provider
@@ -112,9 +111,8 @@ def _answer_open_calls(lane: Lane, history: History) -> None:
 
 
 def _call_model(lane: Lane, agent: Agent, history: History, iteration: int) -> Reply:
-    message_id = new_message_id(lane.clock.now_ms())
     _emit_status(lane, agent, iteration)
-    reply = _stream(lane, agent, history, message_id)
+    message_id, reply = _stream(lane, agent, history)
     agent.gauge.used = reply.input_tokens + reply.output_tokens
     _count_usage(history, reply)
     tokens = {"total": reply.output_tokens} if reply.output_tokens else {}
@@ -140,22 +138,29 @@ def _call_model(lane: Lane, agent: Agent, history: History, iteration: int) -> R
     return reply
 
 
-def _stream(lane: Lane, agent: Agent, history: History, message_id: str) -> Reply:
+def _stream(lane: Lane, agent: Agent, history: History) -> tuple[str, Reply]:
+    """Return the id of the message that is being written, and the reply; each try writes a message of its own."""
+    request = _request(agent, history)
+    retry = agent.spec.model.provider.retry
+    for attempt in range(1, limits.PARSE_ATTEMPTS_COUNT + 1):
+        message_id = new_message_id(lane.clock.now_ms())
+        try:
+            return message_id, stream_with_retry(agent.provider, request, lane.scope, _deltas(lane, message_id), retry)
+        except ProviderError as error:
+            if error.kind != "malformed" or attempt == limits.PARSE_ATTEMPTS_COUNT:
+                raise
+            lane.emit(e.Notice(level="warning", origin="provider", message=f"asking again: {error.message}"))
+    raise AssertionError("the loop returns or raises")
+
+
+def _deltas(lane: Lane, message_id: str) -> OnDelta:
     offsets = {False: 0, True: 0}
 
     def on_delta(text: str, thinking: bool) -> None:
         lane.transient(e.Delta(message_id, offsets[thinking], text, thinking))
         offsets[thinking] += len(text)
 
-    request = _request(agent, history)
-    for attempt in range(limits.PARSE_ATTEMPTS_COUNT):
-        try:
-            return stream_with_retry(agent.provider, request, lane.scope, on_delta, agent.spec.model.provider.retry)
-        except ProviderError as error:
-            if error.kind != "malformed" or attempt == limits.PARSE_ATTEMPTS_COUNT - 1:
-                raise
-            lane.emit(e.Notice(level="warning", origin="provider", message=f"asking again: {error.message}"))
-    raise AssertionError("the loop returns or raises")
+    return on_delta
 
 
 def _request(agent: Agent, history: History) -> Request:

@@ -69,7 +69,7 @@ class Feed:
 
     def publish(self, rows: list[EventRow]) -> None:
         """Add committed events, in order. The feeds' thread only."""
-        self._window = (*self._window, *rows)[-limits.FEED_EVENTS_COUNT :]
+        self._window = _newest((*self._window, *rows))
         self._head = rows[-1].seq
         self.signal.ring()
 
@@ -167,12 +167,32 @@ class Feeds:
                     return
                 feeds = [self._feeds[session_id][0] for session_id in self._dirty if session_id in self._feeds]
                 self._dirty = set()
-            for feed in feeds:
-                self._fill(feed)
+            failed = {feed.session_id for feed in feeds if not self._fill(feed)}
+            if failed:
+                self._pause(failed)
 
-    def _fill(self, feed: Feed) -> None:
+    def _fill(self, feed: Feed) -> bool:
         try:
             while rows := self._store.read_events(feed.session_id, feed.head, limits.PAGE_ROWS):
                 feed.publish(rows)
-        except AuraError as error:  # the next ring reads again; readers still get everything, a little later
+            return True
+        except AuraError as error:
             self._log.warning("feeds", f"cannot read events of {feed.session_id}: {error.message}")
+            return False
+
+    def _pause(self, failed: set[str]) -> None:
+        """Have failed sessions read again after a moment: the ring that announced their events may be the last one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed, limits.FEED_RETRY_MS / 1000)
+            self._mark(failed & self._feeds.keys())
+
+
+def _newest(rows: tuple[EventRow, ...]) -> tuple[EventRow, ...]:
+    """Return the last rows that a feed may keep: bounded in number and in bytes, but never none."""
+    kept = rows[-limits.FEED_EVENTS_COUNT :]
+    size_bytes = 0
+    for index in range(len(kept) - 1, -1, -1):
+        size_bytes += len(kept[index].line)
+        if size_bytes > limits.FEED_EVENTS_BYTES:
+            return kept[index + 1 :] or kept[-1:]
+    return kept

@@ -219,7 +219,7 @@ def page(envelopes: Iterable[bytes], last_seq: int) -> bytes:
 
 
 def leading_text(line: bytes) -> bytes | None:
-    """Return the first field of an encoded event's data, as in the bytes, if it is a text; the rest is not looked at."""
+    """Return the first field of an encoded event's data, as in the bytes, if it is a text; the rest is not read."""
     found = _LEADING_TEXT.search(line)
     return found.group(1) if found else None
 

@@ -96,11 +96,10 @@ def _open_run(
         return None
     if run_id not in open_runs:
         row = fetch_one(connection, f"{SELECT_RUN} WHERE r.run_id = ?", run_id)
-        rowid = fetch_one(connection, "SELECT id FROM run WHERE run_id = ?", run_id)
         run = read_run(row) if row is not None else None
-        if run is None or rowid is None or run.session_id != session_id:
+        if row is None or run is None or run.session_id != session_id:
             raise NotFound(f"session {session_id} has no run {run_id}")
-        open_runs[run_id] = _OpenRun(cast(int, rowid[0]), run, run, run.accepted_seq)
+        open_runs[run_id] = _OpenRun(cast(int, row[0]), run, run, run.accepted_seq)
     return open_runs[run_id]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import apsw
 
 from aura import events as e
+from aura.jsontypes import JsonObject
 from aura.store.sqlite.database import fetch_all
 from aura.wire import canonical
 from aura.wire.automation import event_data
@@ -38,37 +39,37 @@ def apply(connection: apsw.Connection, sid: int, run: int | None, event: e.Event
 
 def _request_calls(connection: apsw.Connection, sid: int, run: int, event: e.MessageAssistant) -> None:
     for call in event.tool_calls:
-        fetch_all(
-            connection,
-            "INSERT INTO tool_call (sid, run, call_id, name, status, args_bytes) VALUES (?, ?, ?, ?, 'requested', ?)",
-            sid,
-            run,
-            call.id,
-            call.name,
-            len(canonical.encode(call.arguments)),
-        )
+        _insert_call(connection, sid, run, call.id, call.name, call.arguments)
+
+
+def _insert_call(
+    connection: apsw.Connection, sid: int, run: int, call_id: str, name: str, arguments: JsonObject
+) -> None:
+    sql = """
+        INSERT INTO tool_call (run, call_id, n, sid, name, status, args_bytes)
+        VALUES (?1, ?2, (SELECT count(*) FROM tool_call WHERE run = ?1 AND call_id = ?2), ?3, ?4, 'requested', ?5)
+    """
+    fetch_all(connection, sql, run, call_id, sid, name, len(canonical.encode(arguments)))
 
 
 def _start_call(connection: apsw.Connection, sid: int, run: int, event: e.ToolStarted, seq: int, at_ms: int) -> None:
     sql = """
         UPDATE tool_call SET status = 'started', started_seq = ?, started_at_ms = ?
-        WHERE id = (SELECT min(id) FROM tool_call WHERE run = ? AND call_id = ? AND status = 'requested')
+        WHERE run = ?3 AND call_id = ?4
+          AND n = (SELECT min(n) FROM tool_call WHERE run = ?3 AND call_id = ?4 AND status = 'requested')
     """
     fetch_all(connection, sql, seq, at_ms, run, event.call_id)
     if connection.changes() == 1:
         return
-    sql = """
-        INSERT INTO tool_call (sid, run, call_id, name, status, started_seq, started_at_ms, args_bytes)
-        VALUES (?, ?, ?, ?, 'started', ?, ?, ?)
-    """
-    args_bytes = len(canonical.encode(event.args))
-    fetch_all(connection, sql, sid, run, event.call_id, event.name, seq, at_ms, args_bytes)
+    _insert_call(connection, sid, run, event.call_id, event.name, event.args)  # a call that no message asked for
+    fetch_all(connection, sql, seq, at_ms, run, event.call_id)
 
 
 def _finish_call(connection: apsw.Connection, run: int, event: e.ToolFinished, seq: int, at_ms: int) -> None:
     sql = """
         UPDATE tool_call SET status = ?, finished_seq = ?, finished_at_ms = ?, result_bytes = ?
-        WHERE id = (SELECT min(id) FROM tool_call WHERE run = ? AND call_id = ? AND status = 'started')
+        WHERE run = ?5 AND call_id = ?6
+          AND n = (SELECT min(n) FROM tool_call WHERE run = ?5 AND call_id = ?6 AND status = 'started')
     """
     size = len(canonical.encode_text(event.result))
     fetch_all(connection, sql, event.status, seq, at_ms, size, run, event.call_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from typing import cast
 
 import apsw
@@ -70,7 +70,7 @@ def update_session_row(connection: apsw.Connection, old: SessionRow, new: Sessio
 
     Only columns that differ are set: SQLite rewrites the pages of every index over a column that is.
     """
-    changes = _changes(asdict(old), asdict(new))
+    changes = {name: value for name in _SESSION_COLUMNS if (value := getattr(new, name)) != getattr(old, name)}
     if not changes:
         return
     columns = ", ".join(f"{name} = ?" for name in changes)
@@ -78,10 +78,6 @@ def update_session_row(connection: apsw.Connection, old: SessionRow, new: Sessio
     fetch_all(connection, sql, *changes.values(), old.sid, old.epoch, old.last_seq)
     if connection.changes() != 1:
         raise LeaseLost(f"session {old.id} is written by somebody else")
-
-
-def _changes(old: dict[str, SqlValue], new: dict[str, SqlValue]) -> dict[str, SqlValue]:
-    return {name: value for name, value in new.items() if value != old[name]}
 
 
 SELECT_SUMMARY = """
@@ -107,7 +103,7 @@ def read_summary(row: Row) -> Summary:
 
 
 SELECT_RUN = """
-    SELECT r.run_id, r.request_id, r.kind, r.request_digest, r.on_input, s.id, r.state,
+    SELECT r.id, r.run_id, r.request_id, r.kind, r.request_digest, r.on_input, s.id, r.state,
            r.accepted_seq, r.accepted_at_ms, r.outcome, r.error, r.persist_error, r.cancel, r.result, r.persisted,
            r.stats,
            r.started_at_ms, r.finished_at_ms, r.settled_at_ms
@@ -116,8 +112,9 @@ SELECT_RUN = """
 
 
 def read_run(row: Row) -> Run:
-    """Return the run that a row of `SELECT_RUN` holds."""
+    """Return the run that a row of `SELECT_RUN` holds; the row id before it is not looked at."""
     (
+        _,
         run_id,
         request_id,
         kind,
@@ -193,7 +190,10 @@ def update_run(connection: apsw.Connection, rowid: int, old: Run, new: Run, last
 
     `last_seq` is the seq of its latest event.
     """
-    changes = {"last_seq": last_seq, **(_changes(_run_columns(old), _run_columns(new)) if new != old else {})}
+    changes: dict[str, SqlValue] = {"last_seq": last_seq}
+    if new != old:
+        before = _run_columns(old)
+        changes |= {name: value for name, value in _run_columns(new).items() if value != before[name]}
     sql = f"UPDATE run SET {', '.join(f'{name} = ?' for name in changes)} WHERE id = ?"
     fetch_all(connection, sql, *changes.values(), rowid)
 

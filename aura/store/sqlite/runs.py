@@ -158,9 +158,8 @@ def append_control(connection: apsw.Connection, session_id: str, item: Stamped) 
 def note_process(connection: apsw.Connection, run_id: str, call_id: str, pid: int, start_time: str) -> None:
     """Note the process group of a call that has started."""
     sql = """
-        UPDATE tool_call SET pid = ?, pid_start_time = ?
-        WHERE id = (SELECT max(t.id) FROM tool_call t JOIN run r ON r.id = t.run
-                    WHERE r.run_id = ? AND t.call_id = ? AND t.status = 'started')
+        UPDATE tool_call SET pid = ?1, pid_start_time = ?2
+        WHERE run = (SELECT id FROM run WHERE run_id = ?3) AND call_id = ?4 AND status = 'started' AND pid IS NULL
     """
     fetch_all(connection, sql, pid, start_time, run_id, call_id)
 

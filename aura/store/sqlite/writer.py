@@ -118,11 +118,9 @@ class Writer:
     def _commit_group(self, units: list[Unit[object]]) -> None:
         self._transact(units)
         starved = [unit for unit in units if unit.essential and is_full(unit.error)]
-        if starved:
+        if starved:  # again even if the ballast was given up before: a neighbour may have been the one too large
             self._ballast.give_up()
-            self._transact(
-                starved
-            )  # also when it was given up before: their neighbours may have been the ones too large
+            self._transact(starved)
         units = [unit for unit in units if unit.begin()]
         self._ring([unit for unit in units if unit.error is None])
         for unit in units:

@@ -83,7 +83,10 @@ def test_every_revision_of_a_growing_session_exports_to_its_hash(keeper: Keeper)
         documents.append(exported(keeper.store, "s1"))
     listed = keeper.store.list_revisions("s1")
     assert [item.sha256 for item in listed] == revisions[::-1]
-    assert [(item.n, item.messages, item.reason) for item in listed[::-1]][:2] == [(1, 0, "create"), (2, 2, "checkpoint")]
+    assert [(item.n, item.messages, item.reason) for item in listed[::-1]][:2] == [
+        (1, 0, "create"),
+        (2, 2, "checkpoint"),
+    ]
     assert listed[0].at_ms > 0
     for revision, data in zip(revisions, documents, strict=True):
         assert exported(keeper.store, "s1", revision) == exported(keeper.store, "s1", revision[:12]) == data
@@ -143,7 +146,9 @@ def test_a_checkpoint_cannot_keep_more_than_there_is(keeper: Keeper, keep: int) 
     keeper.save(messages_of("a", "b"))
     wrong = keeper.checkpoint(messages_of("c"))
     with pytest.raises(Exception, match="cannot keep"):
-        keeper.commit([], None, p.Checkpoint(wrong.new_messages, wrong.header, wrong.tail, wrong.revision, 3, "run", keep))
+        keeper.commit(
+            [], None, p.Checkpoint(wrong.new_messages, wrong.header, wrong.tail, wrong.revision, 3, "run", keep)
+        )
     assert keeper.store.get_session("s1").messages == 2
 
 

@@ -1,4 +1,4 @@
-"""What the triggers refuse to somebody with an SQL prompt: the standard library's SQLite, its own settings, no store open.
+"""What the triggers refuse to somebody with an SQL prompt: the standard library's SQLite, its settings, no store open.
 
 Each attack runs with foreign keys and recursive triggers off, as a stranger's connection has them.
 """
@@ -50,22 +50,24 @@ def dump(connection: sqlite3.Connection) -> list[str]:
 
 
 ALL_EVENT = "id, sid, seq, at_ms, run, type, data, kind, ext, chain_hash"
+REST = "at_ms, run, type, '[]', kind, ext, chain_hash"
 ALL_RUN = (
-    "run_id, sid, request_id, kind, text, on_input, request_digest, state, stats, accepted_seq, last_seq, accepted_at_ms"
+    "run_id, sid, request_id, kind, text, on_input, request_digest, state, stats, "
+    "accepted_seq, last_seq, accepted_at_ms"
 )
-FORGED_RUN = "'k', 'text', 'block', 'd', '{}', 1, 1, 1"
+
 ATTACKS = [
     # events
     "UPDATE event SET data = '{}'",
     "UPDATE OR REPLACE event SET seq = 1 WHERE seq = 2",
     "DELETE FROM event",
     "DELETE FROM event WHERE seq = 1",
-    f"INSERT OR REPLACE INTO event ({ALL_EVENT}) SELECT id, sid, seq, at_ms, run, type, '[]', kind, ext, chain_hash FROM event",
-    f"REPLACE INTO event ({ALL_EVENT}) SELECT NULL, sid, seq, at_ms, run, type, '[]', kind, ext, chain_hash FROM event",
-    f"REPLACE INTO event ({ALL_EVENT}) SELECT 1, sid, 99, at_ms, run, type, '[]', kind, ext, chain_hash FROM event LIMIT 1",
-    f"INSERT INTO event ({ALL_EVENT}) SELECT NULL, sid, 500, at_ms, run, type, '[]', kind, ext, chain_hash FROM event LIMIT 1",
-    f"INSERT INTO event ({ALL_EVENT}) SELECT NULL, 77, 1, at_ms, run, type, '[]', kind, ext, chain_hash FROM event LIMIT 1",
-    f"INSERT INTO event ({ALL_EVENT}) SELECT NULL, sid, 1 + max(seq), at_ms, run, type, '[]', kind, ext, chain_hash FROM event"
+    f"INSERT OR REPLACE INTO event ({ALL_EVENT}) SELECT id, sid, seq, {REST} FROM event",
+    f"REPLACE INTO event ({ALL_EVENT}) SELECT NULL, sid, seq, {REST} FROM event",
+    f"REPLACE INTO event ({ALL_EVENT}) SELECT 1, sid, 99, {REST} FROM event LIMIT 1",
+    f"INSERT INTO event ({ALL_EVENT}) SELECT NULL, sid, 500, {REST} FROM event LIMIT 1",
+    f"INSERT INTO event ({ALL_EVENT}) SELECT NULL, 77, 1, {REST} FROM event LIMIT 1",
+    f"INSERT INTO event ({ALL_EVENT}) SELECT NULL, sid, 1 + max(seq), {REST} FROM event"
     " WHERE sid = (SELECT sid FROM session WHERE id = 'ice')",
     f"INSERT INTO event ({ALL_EVENT}) SELECT * FROM event WHERE seq = 1 ON CONFLICT DO UPDATE SET data = '[]'",
     # sessions

@@ -63,7 +63,7 @@ def test_many_units_share_a_commit(keeper: Keeper, folder: Path) -> None:
     futures = queued(keeper, folder, lambda: [keeper.store.commit(keeper.lease, batch(i)) for i in range(100)])
     receipts = [future.result(10) for future in futures]
     assert [receipt.first_seq for receipt in receipts] == list(range(2, 102))
-    assert keeper.store.commit_count - before == 2
+    assert keeper.store.commit_count - before <= 2
 
 
 def test_a_failing_unit_takes_none_of_its_neighbours_with_it(keeper: Keeper, folder: Path) -> None:
@@ -168,10 +168,9 @@ def test_a_full_queue_is_overloaded_and_loses_nothing(
 ) -> None:
     monkeypatch.setattr(limits, "WRITE_QUEUE_MAX_COUNT", 3)
     futures: list[Future[p.Receipt]] = []
-    with writers_lock(folder):
-        with pytest.raises(Overloaded):
-            for index in range(6):  # one or none is with the writer, three wait
-                futures.append(keeper.store.commit(keeper.lease, batch(index)))
+    with writers_lock(folder), pytest.raises(Overloaded):
+        for index in range(6):  # one or none is with the writer, three wait
+            futures.append(keeper.store.commit(keeper.lease, batch(index)))
     assert [future.result(10).first_seq for future in futures] == list(range(1, len(futures) + 1))
 
 

@@ -140,10 +140,10 @@ CREATE INDEX input_run ON input (run);
 CREATE INDEX input_pending ON input (sid) WHERE state = 'pending';
 
 CREATE TABLE tool_call (
-    id              INTEGER PRIMARY KEY,
-    sid             INTEGER NOT NULL REFERENCES session (sid),
     run             INTEGER NOT NULL REFERENCES run (id),
     call_id         TEXT NOT NULL,
+    n               INTEGER NOT NULL,   -- tells calls apart for which a model used the same id: 0, 1, ...
+    sid             INTEGER NOT NULL REFERENCES session (sid),
     name            TEXT NOT NULL,
     status          TEXT NOT NULL CHECK (status IN ('requested', 'started', 'ok', 'error', 'unknown')),
     started_seq     INTEGER,
@@ -153,10 +153,9 @@ CREATE TABLE tool_call (
     args_bytes      INTEGER NOT NULL,
     result_bytes    INTEGER,
     pid             INTEGER,            -- leader of its process group
-    pid_start_time  TEXT                -- tells that process from a later one with the same pid
-) STRICT;
-
-CREATE INDEX tool_call_run ON tool_call (run, call_id);
+    pid_start_time  TEXT,               -- tells that process from a later one with the same pid
+    PRIMARY KEY (run, call_id, n)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE usage (
     run            INTEGER NOT NULL REFERENCES run (id),
