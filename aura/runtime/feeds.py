@@ -178,6 +178,8 @@ class Feeds:
             return True
         except AuraError as error:
             self._log.warning("feeds", f"cannot read events of {feed.session_id}: {error.message}")
+        except Exception as error:  # noqa: BLE001 this thread serves all readers: it must outlive a fault of ours
+            self._log.fault("feeds", error)
             return False
 
     def _pause(self, failed: set[str]) -> None:
