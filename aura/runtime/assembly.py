@@ -66,7 +66,7 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
     """Open the store, take the session, recover what a crash left, save it, and return the service.
 
     When this returns, the session's start events are committed. Raises `ConfigInvalid`, `NotFound`, `InvalidId`,
-    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, the provider's failure where a model is restored, and store errors;
+    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, a provider's failure where a model is restored, and store errors;
     everything opened before is closed again then.
     """
     closers: list[Callable[[], object]] = []

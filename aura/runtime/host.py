@@ -222,9 +222,9 @@ def open_host(
     """Take a session, record what a crash left of it, save it, and return its host.
 
     `open_agent` is given the session's meta and returns the agent to go on with, and notices of what could not be
-    restored; see `restore_agent`. When this returns, `server.started`, notices, one `run.lost` per unsettled run and `session.persisted{start}` are committed, in this
-    order (interfaces.md section 9). Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `open_agent` raises,
-    and store errors.
+    restored; see `restore_agent`. When this returns, `server.started`, notices, one `run.lost` per unsettled run and
+    `session.persisted{start}` are committed, in this order (interfaces.md section 9). Raises `SessionLocked`,
+    `SessionFrozen`, `NotFound`, what `open_agent` raises, and store errors.
     """
     store, clock = parts.store, parts.clock
     lease = store.acquire(session_id, Holder(os.getpid(), url))

@@ -63,7 +63,7 @@ def _run_built_in(command: Command, context: CommandContext) -> TurnOutcome:
     except ProviderError as error:
         return _failed(lane, invocation, error.message)
     except AuraError as error:
-        return _failed(lane, invocation, " ".join(filter(None, (error.message, error.hint))))
+        return _failed(lane, invocation, f"{error.message}. {error.hint}" if error.hint else error.message)
     except Cancelled as cancelled:
         return _cancelled(cancelled.reason)
     lane.emit(e.CommandResult(command=invocation.text, message=message))
