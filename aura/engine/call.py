@@ -20,7 +20,7 @@ from aura.engine.filters.base import FilterContext
 from aura.engine.gates import base as gates
 from aura.engine.gates import policy
 from aura.engine.history import History
-from aura.engine.lane import Answer, InputRequired, Lane, Question
+from aura.engine.lane import Answer, InputRequired, Lane, PersistFailed, Question
 from aura.engine.scope import Cancelled, Scope
 from aura.engine.tools import schema
 from aura.engine.tools.base import Tool, ToolContext, ToolError
@@ -28,10 +28,11 @@ from aura.engine.tools.toolbox import Toolbox
 from aura.errors import AuraError
 from aura.events import Notice, Option, ToolFinished, ToolOutput, ToolStarted
 
-Interruption = InputRequired | Cancelled
+Interruption = InputRequired | Cancelled | PersistFailed
 
 CANCELLED = "cancelled"
 NOBODY_TO_ASK = "this call needs an answer from the user, and this run does not wait for one"
+NOT_RECORDED = "not run: the call could not be recorded"
 NOT_RUN = "not run: an earlier call of this message needs an answer from the user, and this run does not wait for one"
 
 _ANSWERS = (

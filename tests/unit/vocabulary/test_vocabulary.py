@@ -13,7 +13,6 @@ from aura.clock import SystemClock, format_time, parse_time
 from aura.conversation import Header, Message, MessageType, count_non_system, is_shown_to_model, with_meta
 from aura.errors import InvalidId
 
-
 UUID_TEXT = "7f1a6c1e-0f0a-4c3b-9d55-1d6f6a5f3b10"  # fixed, so that all workers collect the same tests
 
 
