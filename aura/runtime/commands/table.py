@@ -27,8 +27,8 @@ COMMANDS: Mapping[str, Command] = {
         Command("/policy", "", "Show which calls run, ask or are denied.", reports.policy),
         Command(
             "/readbefore",
-            "[write on|off]",
-            "Must a file be read before it is written?",
+            "[write|all on|off]",
+            "Show or set whether a file must be read first.",
             settings.readbefore,
             2,
             ("/rb",),
