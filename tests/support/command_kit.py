@@ -13,13 +13,14 @@ import yaml
 from aura import events as e
 from aura.clock import SystemClock
 from aura.config.resolve import Overrides
-from aura.config.spec import Homes
+from aura.config.spec import Configuration, Homes
 from aura.conversation import Call, Message
 from aura.engine.history import History
 from aura.engine.io import IoThread
 from aura.engine.lane import TurnOutcome
 from aura.engine.scope import Scope
-from aura.runtime.agents import AgentFactory, make_factory
+from aura.engine.turn import Agent
+from aura.runtime.agents import AgentFactory, Candidate, make_factory
 from aura.runtime.commands.dispatch import check_command, run_command
 from aura.runtime.current import CurrentAgent, restore_agent
 from aura.runtime.selection import Selection
@@ -142,6 +143,14 @@ def open_desk(root: Path) -> Iterator[Desk]:
     finally:
         desk.close()
         io.close()
+
+
+def current_of(agent: Agent, folder: Path) -> CurrentAgent:
+    """Return a ready-made agent as the one at work, for hosts whose configuration does not matter."""
+    configuration = Configuration(Homes((folder,), folder, folder), {agent.spec.name.lower(): agent.spec}, {})
+    factory = AgentFactory(configuration, folder, IoThread(), SystemClock(), {}, {}, folder, gauge=agent.gauge)
+    selection = Selection(agent.spec.name)
+    return CurrentAgent(factory, Candidate(selection, agent), selection)
 
 
 def user(text: str) -> Message:
