@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -18,8 +19,10 @@ from aura.engine.tools.toolbox import Toolbox
 from aura.engine.turn import Agent, Gauge
 from aura.errors import Busy, CommitInDoubt, ConfigInvalid, LeaseLost, RequestConflict, ShuttingDown
 from aura.ids import new_run_id
+from aura.jsontypes import JsonObject
 from aura.runs import NewRun, Run
 from aura.runtime.alarm import AlarmThread
+from aura.runtime.current import CurrentAgent
 from aura.runtime.feeds import Feeds
 from aura.runtime.host import Host, HostParts, open_host
 from aura.runtime.inbox import Inbox
@@ -27,6 +30,7 @@ from aura.runtime.signals import ThreadSignal
 from aura.store import protocol as p
 from aura.store.sqlite.store import SqliteStore
 from aura.wire.automation import request_digest
+from tests.support.command_kit import current_of
 from tests.support.runtime_kit import NOW_MS, make_log
 
 WAIT_S = 20
@@ -89,11 +93,11 @@ class Bench:
     def open(self) -> Host:
         return open_host(self.parts, SESSION, self.agent, url=None, resumed=False, settle_ms=self.settle_ms)
 
-    def agent(self, _stored: str | None) -> Agent:
+    def agent(self, _meta: JsonObject, _scope: Scope) -> tuple[CurrentAgent, tuple[str, ...]]:
         provider = ProviderSpec("local", "script", Path("p.yaml"))
         spec = AgentSpec("main", "", ModelSpec(provider, "m"), Path("a"), Path("a"), Path("h"), tools=ToolsSpec())
         toolbox = Toolbox(spec=spec.tools, workdir=self.folder, environment={}, spill_dir=self.folder)
-        return Agent(spec, self.model, toolbox, "Be careful.", Gauge())
+        return current_of(Agent(spec, self.model, toolbox, "Be careful.", Gauge()), self.folder), ()
 
     def accept(self, request_id: str, text: str = "go") -> p.Accepted:
         digest = request_digest("prompt", "block", text)
@@ -216,7 +220,7 @@ def test_a_fault_of_a_provider_is_internal_with_an_id_that_is_in_the_log(bench: 
 def test_a_host_that_cannot_open_lets_the_session_go(bench: Bench) -> None:
     assert bench.host.close("request") is True
 
-    def no_agent(_stored: str | None) -> Agent:
+    def no_agent(_meta: JsonObject, _scope: Scope) -> NoReturn:
         raise ConfigInvalid("there is no agent")
 
     with pytest.raises(ConfigInvalid):

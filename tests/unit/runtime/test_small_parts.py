@@ -21,7 +21,8 @@ from aura.errors import (
     StoreUnavailable,
 )
 from aura.runtime.answers import read_answer
-from aura.runtime.commands import COMMANDS, REJECTED, check_command
+from aura.runtime.commands.dispatch import check_command
+from aura.runtime.commands.table import COMMANDS, REJECTED
 from aura.runtime.launcher import Launcher
 from aura.runtime.ready import ReadyFile, as_startup_error
 from aura.store.protocol import Input
@@ -70,7 +71,7 @@ def test_a_question_takes_no_action() -> None:
 
 @pytest.mark.parametrize("command", [*COMMANDS, "/HELP", "/help save", "/save 'a title'", "/save it's", "/stats  "])
 def test_known_commands_are_taken(command: str) -> None:
-    check_command(command)
+    check_command(command, {})
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_known_commands_are_taken(command: str) -> None:
 )
 def test_other_commands_are_refused_before_there_is_a_run(command: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        check_command(command)
+        check_command(command, {})
     assert caught.value.hint
 
 
