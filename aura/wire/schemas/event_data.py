@@ -126,7 +126,7 @@ class InputRequiredData(Exact):
     question = text("What is asked.")
     options = many("Answers to choose from; empty for a free one.", OptionSchema)
     multi_select = flag("True if several may be chosen, separated by commas.")
-    tool = text("For an approval: the tool, else null.", null=True)
+    tool = text("The tool that asks, or that is asked about; else null.", null=True)
     detail = text("For an approval: what the call would do, else null.", null=True)
     pattern = text("For an approval: what `allow_session` would allow, else null.", null=True)
 
