@@ -143,3 +143,6 @@ HTTP_LOOP_MS = 1_000  # waitress: the socket loop looks up this often while no s
 BODY_DRAIN_BYTES = 64 * 1024 * 1024  # waitress reads a body to its end before it answers; beyond this it hangs up
 RETRY_AFTER_MS = 1_000  # what a caller is told when there are too many streams: they end often
 INTEGER_MAX_CHARS = 19  # digits of a number in a query: what fits 64 bits; longer ones are taken as the largest
+
+# --- slash commands ----------------------------------------------------------------------------------------------
+TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry

@@ -29,6 +29,7 @@ class ToolSpec:
 
     `read_only`: it changes nothing, so its start need not be durable. `parallel`: it may run beside others of one
     batch. `path_parameter`: the argument that policy patterns match (engine.md 6.4): a path, or Bash's command.
+    `ends_turn`: a call that went well ends the turn after its batch.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ToolSpec:
     read_only: bool = False
     parallel: bool = True
     path_parameter: str | None = None
+    ends_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

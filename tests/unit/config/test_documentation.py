@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from aura.config.agents import AGENT_TABLE
+from aura.config.commands import COMMAND_TABLE
 from aura.config.features import FEATURES_TABLE
 from aura.config.resolve import get_agent, load_configuration
 from aura.config.schema import Later, Table
@@ -33,7 +34,7 @@ def leaves(table: Table, prefix: str = "") -> Iterator[str]:
 
 
 def test_the_page_has_the_examples_that_are_tested() -> None:
-    assert {name: len(files) for name, files in examples().items()} == {"smallest": 2, "full": 5}
+    assert {name: len(files) for name, files in examples().items()} == {"smallest": 2, "full": 6}
 
 
 @pytest.mark.parametrize(("name", "agents"), [("smallest", ["main"]), ("full", ["base", "worker"])])
@@ -52,6 +53,7 @@ def test_an_example_is_a_valid_configuration(tmp_path: Path, name: str, agents: 
 def test_every_key_is_on_the_page() -> None:
     text = PAGE.read_text()
     keys = [*leaves({key: rule for key, rule in AGENT_TABLE.items() if key != "features"}), *leaves(FEATURES_TABLE)]
+    keys += leaves(COMMAND_TABLE)
     assert len(keys) > 30
     missing = [key for key in keys if f"`{key}`" not in text and f"`{key.rsplit('.', 1)[-1]}`" not in text]
     assert missing == []
