@@ -20,7 +20,7 @@ from aura.engine.call import CallResult
 from aura.engine.filters.base import ContextUse
 from aura.engine.history import History
 from aura.engine.lane import InputRequired, Lane, PersistFailed, TurnOutcome
-from aura.engine.providers.base import Generation, OnDelta, Provider, ProviderError, Reply, Request
+from aura.engine.providers.base import OnDelta, Provider, ProviderError, Reply, Request
 from aura.engine.retry import stream_with_retry
 from aura.engine.scope import Cancelled, Reason
 from aura.engine.tools import todos
@@ -200,22 +200,13 @@ def _deltas(lane: Lane, message_id: str) -> OnDelta:
 
 def _request(agent: Agent, history: History) -> Request:
     model = agent.spec.model
-    generation = model.generation
     return Request(
         model=model.name,
         system=agent.prompt,
         messages=history.view(),
         tools=agent.toolbox.definitions(),
         think=model.think,
-        generation=Generation(
-            temperature=generation.temperature,
-            top_p=generation.top_p,
-            frequency_penalty=generation.frequency_penalty,
-            presence_penalty=generation.presence_penalty,
-            max_output_tokens=generation.max_output_tokens,
-            stop=generation.stop,
-            seed=generation.seed,
-        ),
+        generation=model.generation,
     )
 
 

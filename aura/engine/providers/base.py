@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from aura.config.spec import GenerationSpec
 from aura.conversation import Call, Message
 from aura.engine.scope import Scope
 from aura.errors import Detail
@@ -95,19 +96,6 @@ class ToolDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """Sampling options. None means that nothing is sent."""
-
-    temperature: float | None = None
-    top_p: float | None = None
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
-    max_output_tokens: int | None = None
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """One model call. `messages` are those a model may see; the system prompt stands beside them."""
 
@@ -116,7 +104,7 @@ class Request:
     messages: Sequence[Message]
     tools: Sequence[ToolDefinition] = ()
     think: str | None = None
-    generation: Generation = field(default_factory=Generation)
+    generation: GenerationSpec = field(default_factory=GenerationSpec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aura.config.spec import GenerationSpec
 from aura.conversation import Call, Message
-from aura.engine.providers.base import Generation, Request, ToolDefinition
+from aura.engine.providers.base import Request, ToolDefinition
 from aura.jsontypes import JsonObject, JsonValue
 from aura.wire import canonical
 
@@ -85,7 +86,7 @@ def _effort(think: str | None) -> str | None:
     return "medium" if think == "on" else think
 
 
-def _generation(generation: Generation, dialect: Dialect) -> dict[str, JsonValue]:
+def _generation(generation: GenerationSpec, dialect: Dialect) -> dict[str, JsonValue]:
     options: dict[str, JsonValue] = {
         "temperature": generation.temperature,
         "top_p": generation.top_p,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from aura.config.spec import ProviderSpec, Secret
+from aura.config.spec import GenerationSpec, ProviderSpec, Secret
 from aura.conversation import Call, Message
 from aura.engine.io import IoThread
-from aura.engine.providers.base import Generation, Provider, ProviderError, Request, ToolDefinition
+from aura.engine.providers.base import Provider, ProviderError, Request, ToolDefinition
 from aura.engine.providers.registry import build_provider
 from aura.engine.scope import Cancelled, Scope
 from tests.support.lane import StillAlarm
@@ -48,9 +48,9 @@ def connect(io: IoThread) -> Callable[..., Provider]:
     return make
 
 
-def ask(text: str, *more: Message, tools: bool = False, generation: Generation | None = None) -> Request:
+def ask(text: str, *more: Message, tools: bool = False, generation: GenerationSpec | None = None) -> Request:
     messages = [Message("user", text), *more]
-    return Request("scripted", SYSTEM, messages, [WEATHER] if tools else [], generation=generation or Generation())
+    return Request("scripted", SYSTEM, messages, [WEATHER] if tools else [], generation=generation or GenerationSpec())
 
 
 @pytest.mark.parametrize("type", ["llamacpp", "llamaswap", "openai"])
@@ -58,7 +58,7 @@ def ask(text: str, *more: Message, tools: bool = False, generation: Generation |
 def test_a_plain_answer_arrives_in_chunks(llama, connect, scope, type, temperature):
     url = f"{llama.url}/v1" if type == "openai" else llama.url
     seen: list[tuple[str, bool]] = []
-    request = ask("Hello, 世界!", generation=Generation(temperature=temperature, seed=1))
+    request = ask("Hello, 世界!", generation=GenerationSpec(temperature=temperature, seed=1))
     reply = connect(url, type).stream(request, scope, lambda text, thinking: seen.append((text, thinking)))
     assert reply.content == "".join(text for text, _ in seen) == HELLO
     assert (reply.thinking, reply.calls) == ("", ())
@@ -67,7 +67,7 @@ def test_a_plain_answer_arrives_in_chunks(llama, connect, scope, type, temperatu
 
 
 def test_the_token_limit_cuts_an_answer_normally(llama, connect, scope):
-    request = ask("Hello!", generation=Generation(max_output_tokens=3))
+    request = ask("Hello!", generation=GenerationSpec(max_output_tokens=3))
     reply = connect(llama.url).stream(request, scope, lambda text, thinking: None)
     assert HELLO.startswith(reply.content)
     assert (len(reply.content) < len(HELLO), reply.output_tokens) == (True, 3)

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from aura.config.spec import GenerationSpec
 from aura.conversation import Call, Message
-from aura.engine.providers.base import Generation, Request, ToolDefinition
+from aura.engine.providers.base import Request, ToolDefinition
 from aura.engine.providers.chat_request import Dialect, encode_request
 
 
@@ -54,7 +55,7 @@ def test_tools_are_functions():
 
 
 def test_generation_options_are_sent_where_they_are_set():
-    generation = Generation(0.0, 0.9, 0.1, 0.2, 300, ("END",), 7)
+    generation = GenerationSpec(0.0, 0.9, 0.1, 0.2, 300, ("END",), 7)
     body = body_of(Request("m", "", [], generation=generation))
     assert {key: body[key] for key in body if key not in ("model", "messages", "stream", "stream_options")} == {
         "temperature": 0.0,
@@ -68,7 +69,7 @@ def test_generation_options_are_sent_where_they_are_set():
 
 
 def test_openais_own_servers_have_another_name_for_the_token_limit():
-    request = Request("m", "", [], generation=Generation(max_output_tokens=5))
+    request = Request("m", "", [], generation=GenerationSpec(max_output_tokens=5))
     body = body_of(request, Dialect(length_key="max_completion_tokens"))
     assert body["max_completion_tokens"] == 5
     assert "max_tokens" not in body
