@@ -1,4 +1,4 @@
-"""Makes agents ready to work: configuration, provider, tools, rendered prompt. It contacts no provider."""
+"""Makes agents ready to work: configuration, provider, tools, MCP servers, rendered prompt. It contacts no provider."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from aura.config.resolve import (
 from aura.config.spec import Configuration, Homes
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
+from aura.engine.mcp.servers import McpServers
 from aura.engine.providers.base import Provider
 from aura.engine.providers.registry import build_provider
+from aura.engine.tools.registry import BUILT_IN
 from aura.engine.tools.toolbox import Toolbox
 from aura.engine.turn import Agent, Gauge
 from aura.errors import ResumeFailed
@@ -31,12 +33,15 @@ from aura.errors import ResumeFailed
 
 @dataclass(slots=True)
 class AgentFactory:
-    """Agents of one configuration for one workspace. Providers are built once. One thread at a time."""
+    """Agents of one configuration for one workspace. Providers are built once, servers connected once. One thread at
+    a time.
+    """
 
     configuration: Configuration
     workdir: Path
     io: IoThread
     clock: Clock
+    servers: McpServers
     overrides: Overrides = field(default_factory=Overrides)
     environment: Mapping[str, str] = field(default_factory=dict)
     _providers: dict[str, Provider] = field(default_factory=dict)
@@ -44,7 +49,8 @@ class AgentFactory:
     def make(self, chosen: str | None, stored: str | None) -> Agent:
         """Return the agent `chosen` on the command line, else the session's `stored` one, else the default.
 
-        Raises `ConfigInvalid`, and `ResumeFailed` when the stored agent is no longer configured.
+        Its MCP servers are connected then, which may block for as long as they may take to start. Raises
+        `ConfigInvalid`, `McpUnavailable`, and `ResumeFailed` when the stored agent is no longer configured.
         """
         if chosen is None and stored is not None and find_agent(self.configuration, stored) is None:
             raise ResumeFailed(
@@ -53,16 +59,19 @@ class AgentFactory:
             )
         spec = get_agent(self.configuration, chosen or stored)
         spec = with_overrides(self.configuration, spec, self.overrides)
+        prompt = render_prompt(spec, prompt_variables(spec, self.configuration.homes, self.workdir))
+        provider = self._provider(spec.model.provider.name)
         gauge = Gauge()
+        tools = (*BUILT_IN, *self.servers.connect(spec.mcp))
         toolbox = Toolbox(
             spec=spec.tools,
             workdir=self.workdir,
             environment=self.environment,
             spill_dir=Path(tempfile.mkdtemp(prefix="aura-output-")),
             context_use=gauge.read,
+            tools=tools,
         )
-        prompt = render_prompt(spec, prompt_variables(spec, self.configuration.homes, self.workdir))
-        return Agent(spec, self._provider(spec.model.provider.name), toolbox, prompt, gauge)
+        return Agent(spec, provider, toolbox, prompt, gauge)
 
     def _provider(self, name: str) -> Provider:
         if name not in self._providers:
@@ -72,7 +81,7 @@ class AgentFactory:
 
 
 def make_factory(homes: Homes, workdir: Path, io: IoThread, clock: Clock, overrides: Overrides) -> AgentFactory:
-    """Load the configuration and return its factory. Provider tokens leave this process's environment.
+    """Load the configuration and return its factory. Tokens of providers and servers leave this process's environment.
 
     Main thread, before any child process is started. Raises `ConfigInvalid`.
     """
@@ -80,4 +89,5 @@ def make_factory(homes: Homes, workdir: Path, io: IoThread, clock: Clock, overri
     for name in sorted(secret_variables(configuration)):
         erase_from_environ(name)
     environment = child_environment(secret_values(configuration))
-    return AgentFactory(configuration, workdir, io, clock, overrides, environment)
+    servers = McpServers(io, workdir, environment)
+    return AgentFactory(configuration, workdir, io, clock, servers, overrides, environment)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import aura
@@ -64,13 +65,15 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
     """Open the store, take the session, recover what a crash left, save it, and return the service.
 
     When this returns, the session's start events are committed. Raises `ConfigInvalid`, `NotFound`, `InvalidId`,
-    `SessionLocked`, `SessionFrozen`, `ResumeFailed` and store errors; everything opened before is closed again then.
+    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, `McpUnavailable` and store errors; everything opened before is
+    closed again then.
     """
     closers: list[Callable[[], object]] = []
     try:
         io = IoThread()
         closers.append(io.close)
         factory = make_factory(plan.homes, plan.workdir, io, clock, plan.overrides)
+        closers.append(factory.servers.close)
         store = open_store(plan.homes.store_dir)
         closers.append(store.close)
         alarm = AlarmThread(clock)
@@ -85,7 +88,7 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         if not resumed:
             agents(None)  # a bad configuration must not leave an empty session behind
         session_id = _find_session(store, plan.resume) if plan.resume else _create_session(store, clock)
-        notices = tuple(_config_notices(factory))
+        notices = partial(_notices, factory)
         host = open_host(parts, session_id, agents, url=url, resumed=resumed, notices=notices, settle_ms=plan.settle_ms)
         commit = find_commit(Path(aura.__file__).parent)
         place = Place(url, plan.workdir, plan.homes.write_home, commit, clock.now_ms())
@@ -135,5 +138,8 @@ def _create_session(store: Store, clock: Clock) -> str:
     return store.create_session(Header(id=new_session_id(), title="", created_at=now, updated_at=now)).id
 
 
-def _config_notices(factory: AgentFactory) -> list[e.Notice]:
-    return [e.Notice(level="warning", origin="config", message=text) for text in factory.configuration.notices]
+def _notices(factory: AgentFactory) -> list[e.Notice]:
+    """Return what the configuration and, once the agent is made, its MCP servers want said at the start."""
+    told = [("config", text) for text in factory.configuration.notices]
+    told += [("mcp", text) for text in factory.servers.take_notices()]
+    return [e.Notice(level="warning", origin=origin, message=text) for origin, text in told]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aura import __version__, limits
@@ -210,15 +210,15 @@ def open_host(
     *,
     url: str | None,
     resumed: bool,
-    notices: tuple[e.Notice, ...] = (),
+    notices: Callable[[], Sequence[e.Notice]] = tuple,
     settle_ms: int = limits.SETTLE_MS,
 ) -> Host:
     """Take a session, record what a crash left of it, save it, and return its host.
 
-    `agent_for` is given the name of the agent that the session was last served with, None for a fresh one. When this
-    returns, `server.started`, notices, one `run.lost` per unsettled run and `session.persisted{start}` are committed,
-    in this order (interfaces.md section 9). Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `agent_for`
-    raises, and store errors.
+    `agent_for` is given the name of the agent that the session was last served with, None for a fresh one; `notices`
+    are asked for after that. When this returns, `server.started`, notices, one `run.lost` per unsettled run and
+    `session.persisted{start}` are committed, in this order (interfaces.md section 9). Raises `SessionLocked`,
+    `SessionFrozen`, `NotFound`, what `agent_for` raises, and store errors.
     """
     store, clock = parts.store, parts.clock
     lease = store.acquire(session_id, Holder(os.getpid(), url))
@@ -236,7 +236,7 @@ def open_host(
         live = LiveState(_first_status(agent), dict(saver.history.meta))
         session = Session(session_id, store, lease, saver, recorder, parts.feeds, parts.inbox, clock, parts.alarm, live)
         recorder.record(started, None)
-        for notice in notices:
+        for notice in notices():
             recorder.record(notice, None)
         for item in recovered.events:
             recorder.record(item.event, item.run_id)

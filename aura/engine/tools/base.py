@@ -29,6 +29,7 @@ class ToolSpec:
 
     `read_only`: it changes nothing, so its start need not be durable. `parallel`: it may run beside others of one
     batch. `path_parameter`: the argument that policy patterns match (engine.md 6.4): a path, or Bash's command.
+    `own_schema`: the parameters were declared by us and are checked here; else whoever declared them checks them.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ToolSpec:
     read_only: bool = False
     parallel: bool = True
     path_parameter: str | None = None
+    own_schema: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,128 @@
+"""The MCP servers of a process: connects them side by side, turns their tools into the engine's, closes them.
+
+It is the engine's face of MCP. The SDK is imported with the first server that is connected, never before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aura import limits
+from aura.config.spec import McpServerSpec
+from aura.engine.io import IoThread
+from aura.engine.mcp.failure import McpFailure
+from aura.engine.mcp.results import face_tools
+from aura.engine.mcp.tool import McpTool
+from aura.engine.tools.base import Tool
+from aura.errors import McpUnavailable
+
+if TYPE_CHECKING:
+    from mcp_types import Tool as Listed
+
+    from aura.engine.mcp.connection import Connection
+
+T = TypeVar("T")
+
+
+class McpServers:
+    """Connections by server name; each is made once and kept until `close`. One thread at a time, no greenlet.
+
+    `environment` holds no secret; each server gets it with its own `env` over it.
+    """
+
+    def __init__(self, io: IoThread, workdir: Path, environment: Mapping[str, str]) -> None:
+        self._io = io
+        self._workdir = workdir
+        self._environment = environment
+        self._connections: dict[str, Connection] = {}
+        self._tools: dict[str, tuple[McpTool, ...]] = {}
+        self._notices: list[str] = []
+
+    def connect(self, specs: Sequence[McpServerSpec]) -> tuple[Tool, ...]:
+        """Connect those of `specs` that are not yet, and return the tools of all of them, in order.
+
+        Blocks for at most the longest time-out of a server and a moment, times the batches of
+        `limits.MCP_CONNECTING_MAX_COUNT`. A server that fails is a notice, and not tried again.
+        Raises `McpUnavailable` if one that is required fails.
+        """
+        new = [spec for spec in specs if spec.name not in self._connections]
+        if new:
+            self._take(new, self._open(new))
+        return tuple(tool for spec in specs for tool in self._tools.get(spec.name, ()))
+
+    def take_notices(self) -> tuple[str, ...]:
+        """Return what somebody should know of the servers connected since the last time."""
+        notices, self._notices = tuple(self._notices), []
+        return notices
+
+    def close(self) -> None:
+        """End all connections and processes. Bounded; repeating it does nothing."""
+        connections, self._connections = list(self._connections.values()), {}
+        if connections:
+            self._run(_close_all(connections))
+
+    def _open(self, specs: Sequence[McpServerSpec]) -> list[list[Listed] | McpFailure]:
+        from aura.engine.mcp.connection import Connection
+
+        for name in ("mcp", "client"):
+            # The SDK logs what servers send, which may be anything. What matters of it is reported by us.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        connections = [Connection(spec, self._workdir, self._environment) for spec in specs]
+        self._connections |= {connection.spec.name: connection for connection in connections}
+        return self._run(_open_all(connections))
+
+    def _take(self, specs: Sequence[McpServerSpec], outcomes: Sequence[list[Listed] | McpFailure]) -> None:
+        failures: dict[str, str] = {}
+        for spec, outcome in zip(specs, outcomes, strict=True):
+            if not isinstance(outcome, McpFailure):
+                self._add_tools(spec.name, outcome)
+                continue
+            problem = f"the MCP server {spec.name} is not available: {outcome}"
+            if spec.required:
+                failures[spec.name] = problem
+            else:
+                self._notices.append(problem)
+        if failures:
+            raise McpUnavailable(
+                "; ".join(failures.values()),
+                hint="Start it, or take required: true away from it.",
+                details={"server": next(iter(failures))},
+            )
+
+    def _add_tools(self, name: str, listed: list[Listed]) -> None:
+        faces, left_out = face_tools(name, listed)
+        connection = self._connections[name]
+        self._tools[name] = tuple(McpTool(face, tool, connection, self._io) for tool, face in faces.items())
+        self._notices += [f"the MCP server {name}: {remark}" for remark in left_out]
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        job = self._io.submit(work)
+        ended = threading.Event()
+        job.add_done_callback(ended.set)
+        ended.wait()  # every step of the work has its own bound
+        return job.result()
+
+
+async def _open_all(connections: Sequence[Connection]) -> list[list[Listed] | McpFailure]:
+    import asyncio
+
+    places = asyncio.Semaphore(limits.MCP_CONNECTING_MAX_COUNT)
+
+    async def open_one(connection: Connection) -> list[Listed] | McpFailure:
+        async with places:
+            try:
+                return await connection.open()
+            except McpFailure as failure:
+                return failure
+
+    return await asyncio.gather(*(open_one(connection) for connection in connections))
+
+
+async def _close_all(connections: Sequence[Connection]) -> None:
+    import asyncio
+
+    await asyncio.gather(*(connection.close() for connection in connections))
