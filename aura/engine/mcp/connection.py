@@ -47,6 +47,7 @@ class Connection:
         self._ready: asyncio.Future[list[types.Tool]]
         self._over = asyncio.Event()  # told to stop, or the connection has ended
         self._stopping = False
+        self._failed = False
         self._session: ClientSession | None = None
         self._process: ServerProcess | None = None
         self._step = "be started"
@@ -188,12 +189,13 @@ class Connection:
 
     def _fail(self, text: str) -> None:
         if not self._ready.done():
+            self._failed = True
             self._ready.set_exception(McpFailure(text))
             self._ready.exception()  # marks it as seen: `open` may have given up already
 
     def _end_process(self, process: ServerProcess) -> None:
         process.close()
-        if not self._stopping and process.last_words:
+        if (self._failed or not self._stopping) and process.last_words:
             words = self._redactor.clean(process.last_words)
             _LOG.warning("the MCP server %s ended; it wrote last: %s", self.spec.name, words)
 

@@ -77,7 +77,7 @@ class ServerProcess:
         self._said += chunk
         if self._group is None:
             number, newline, rest = self._said.partition(b"\n")
-            if newline:
+            if newline and number.isdigit():
                 self._group, self._said = int(number), rest
         self._said = self._said[-limits.MCP_STDERR_BYTES :]
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class McpServers:
-    """Connections by server name; each is made once and kept until `close`. One thread at a time, no greenlet.
+    """Connections, one per server, made once and kept until `close`. One thread at a time, no greenlet.
 
     `environment` holds no secret; each server gets it with its own `env` over it.
     """
@@ -38,7 +38,7 @@ class McpServers:
         self._io = io
         self._workdir = workdir
         self._environment = environment
-        self._connections: dict[str, Connection] = {}
+        self._opened: list[Connection] = []  # failed ones too, which may not have ended yet
         self._tools: dict[str, tuple[McpTool, ...]] = {}
         self._notices: list[str] = []
 
@@ -46,12 +46,13 @@ class McpServers:
         """Connect those of `specs` that are not yet, and return the tools of all of them, in order.
 
         Blocks for at most the longest time-out of a server and a moment, times the batches of
-        `limits.MCP_CONNECTING_MAX_COUNT`. A server that fails is a notice, and not tried again.
+        `limits.MCP_CONNECTING_MAX_COUNT`. A server that fails is a notice, and tried again the next time.
         Raises `McpUnavailable` if one that is required fails.
         """
-        new = [spec for spec in specs if spec.name not in self._connections]
+        new = [spec for spec in specs if spec.name not in self._tools]
         if new:
-            self._take(new, self._open(new))
+            connections = self._make(new)
+            self._take(connections, self._run(_open_all(connections)))
         return tuple(tool for spec in specs for tool in self._tools.get(spec.name, ()))
 
     def take_notices(self) -> tuple[str, ...]:
@@ -61,25 +62,26 @@ class McpServers:
 
     def close(self) -> None:
         """End all connections and processes. Bounded; repeating it does nothing."""
-        connections, self._connections = list(self._connections.values()), {}
-        if connections:
-            self._run(_close_all(connections))
+        opened, self._opened = self._opened, []
+        if opened:
+            self._run(_close_all(opened))
 
-    def _open(self, specs: Sequence[McpServerSpec]) -> list[list[Listed] | McpFailure]:
+    def _make(self, specs: Sequence[McpServerSpec]) -> list[Connection]:
         from aura.engine.mcp.connection import Connection
 
         for name in ("mcp", "client"):
             # The SDK logs what servers send, which may be anything. What matters of it is reported by us.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         connections = [Connection(spec, self._workdir, self._environment) for spec in specs]
-        self._connections |= {connection.spec.name: connection for connection in connections}
-        return self._run(_open_all(connections))
+        self._opened += connections
+        return connections
 
-    def _take(self, specs: Sequence[McpServerSpec], outcomes: Sequence[list[Listed] | McpFailure]) -> None:
+    def _take(self, connections: Sequence[Connection], outcomes: Sequence[list[Listed] | McpFailure]) -> None:
         failures: dict[str, str] = {}
-        for spec, outcome in zip(specs, outcomes, strict=True):
+        for connection, outcome in zip(connections, outcomes, strict=True):
+            spec = connection.spec
             if not isinstance(outcome, McpFailure):
-                self._add_tools(spec.name, outcome)
+                self._add_tools(connection, outcome)
                 continue
             problem = f"the MCP server {spec.name} is not available: {outcome}"
             if spec.required:
@@ -93,9 +95,9 @@ class McpServers:
                 details={"server": next(iter(failures))},
             )
 
-    def _add_tools(self, name: str, listed: list[Listed]) -> None:
+    def _add_tools(self, connection: Connection, listed: list[Listed]) -> None:
+        name = connection.spec.name
         faces, left_out = face_tools(name, listed)
-        connection = self._connections[name]
         self._tools[name] = tuple(McpTool(face, tool, connection, self._io) for tool, face in faces.items())
         self._notices += [f"the MCP server {name}: {remark}" for remark in left_out]
 
