@@ -181,6 +181,64 @@ class McpUnavailable(AuraError):
     http_status = 500
 
 
+class ProviderNetwork(AuraError):
+    """The model provider could not be reached."""
+
+    code = "provider_network"
+    http_status = 503
+    retryable = True
+
+
+class ProviderServer(AuraError):
+    """The model provider failed."""
+
+    code = "provider_server"
+    http_status = 503
+    retryable = True
+
+
+class ProviderRateLimit(AuraError):
+    """The model provider wants fewer calls."""
+
+    code = "provider_rate_limit"
+    http_status = 503
+    retryable = True
+
+
+class ProviderAuth(AuraError):
+    """The model provider refuses the token."""
+
+    code = "provider_auth"
+
+
+class ProviderCredit(AuraError):
+    """The account at the model provider is used up."""
+
+    code = "provider_credit"
+
+
+class ProviderModelUnavailable(AuraError):
+    """The model provider does not have the model."""
+
+    code = "provider_model_unavailable"
+
+
+_PROVIDER_FAILURES: tuple[type[AuraError], ...] = (
+    ProviderNetwork,
+    ProviderServer,
+    ProviderRateLimit,
+    ProviderAuth,
+    ProviderCredit,
+    ProviderModelUnavailable,
+)
+
+
+def provider_failure(code: str, message: str, details: Mapping[str, Detail]) -> AuraError | None:
+    """Return the error for a failure of a provider outside of a run, None when `code` is not a provider's."""
+    found = next((kind for kind in _PROVIDER_FAILURES if kind.code == code), None)
+    return found(message, details=details) if found is not None else None
+
+
 class LauncherLost(AuraError):
     """The process that started the server died before it released the server."""
 

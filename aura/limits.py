@@ -158,3 +158,6 @@ MCP_CONNECT_MS = 15_000  # DNS, TCP and TLS each, as for providers
 MCP_DELETE_MS = 2_000  # saying goodbye to an HTTP server: nothing depends on its answer
 MCP_STDERR_BYTES = 4 * 1024  # the last words of a stdio server, kept for the log in case it fails
 MCP_SECRET_MIN_CHARS = 4  # a shorter value is no secret, and replacing it would garble every message
+
+# --- slash commands ----------------------------------------------------------------------------------------------
+TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry

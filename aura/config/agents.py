@@ -23,6 +23,7 @@ _NAME_MAX = limits.CONFIG_NAME_MAX_CHARS
 _ONE_LINE = re.compile(r"\S(?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\S)?")
 NAME = Text(f"one line of at most {_NAME_MAX} characters", re.compile(rf"(?=.{{1,{_NAME_MAX}}}\Z){_ONE_LINE.pattern}"))
 MODEL = Text("the name of a model, on one line", _ONE_LINE)
+CONTEXT = Whole(1, limits.CONTEXT_MAX_TOKENS, "tokens")
 THINK = Choice(THINK_LEVELS, booleans={True: "on", False: "off"})
 
 _GENERATION: Table = {
@@ -43,7 +44,7 @@ AGENT_TABLE: Table = {
     "model": {
         "provider": Text("the name of a provider", _ONE_LINE),
         "name": MODEL,
-        "context": Whole(1, limits.CONTEXT_MAX_TOKENS, "tokens"),
+        "context": CONTEXT,
         "think": THINK,
         "generation": _GENERATION,
     },

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from aura.config.agents import MODEL, THINK, RawAgent, inherit, read_agents
+from aura.config.agents import CONTEXT, MODEL, THINK, RawAgent, inherit, read_agents
 from aura.config.build import build_agent, check_model, get_provider
+from aura.config.commands import read_commands
 from aura.config.features import MAX_STEPS, TOKEN_BUDGET, read_features, sandbox_notice
 from aura.config.fingerprint import with_fingerprint
 from aura.config.kinds import read_kind_notices
@@ -20,7 +21,7 @@ from aura.config.prompt import is_template, prompt_variables, render_prompt
 from aura.config.providers import RawProvider, read_providers, resolve_provider
 from aura.config.readers import Reader, Unacceptable, describe
 from aura.config.schema import Settings, overlay
-from aura.config.spec import AgentSpec, Configuration, Homes, Think
+from aura.config.spec import AgentSpec, CommandSpec, Configuration, Homes, Think
 from aura.errors import ConfigInvalid
 
 V = TypeVar("V", int, str)
@@ -33,7 +34,7 @@ class Overrides:
     """What a command line or a resumed session puts over an agent. None leaves the agent's own value.
 
     `think` is off, on, low, medium or high; false, 0, true and 1 are taken too. `max_steps` counts model calls,
-    `token_budget` tokens, 0 for no limit.
+    `token_budget` tokens, 0 for no limit, `context` the tokens of the window.
     """
 
     provider: str | None = None
@@ -41,10 +42,13 @@ class Overrides:
     think: str | None = None
     max_steps: int | None = None
     token_budget: int | None = None
+    context: int | None = None
+    read_before_write: bool | None = None
 
 
 def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuration:
-    """Return all agents, providers and MCP servers of the homes, resolved and checked. `environ` gives the tokens.
+    """Return all agents, providers, MCP servers and commands of the homes, resolved and checked. `environ` gives the
+    tokens.
 
     Reads files only; contacts nobody; any thread may call it. A configuration without agents is returned as such:
     `get_agent` refuses it.
@@ -55,10 +59,12 @@ def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuratio
     raw_providers: dict[str, RawProvider] = {}
     raw_agents: dict[str, RawAgent] = {}
     raw_servers: dict[str, RawServer] = {}
+    commands: dict[str, CommandSpec] = {}
     for home in homes.layers:
         raw_providers |= read_providers(home)
         raw_agents |= read_agents(home)
         raw_servers |= read_servers(home)
+        commands |= read_commands(home)
     features = overlay(read_features(home) for home in homes.layers)
 
     resolved = {key: resolve_provider(raw, environ) for key, raw in sorted(raw_providers.items())}
@@ -72,7 +78,9 @@ def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuratio
     for agent in agents.values():
         notices += resolved[agent.model.provider.name][1]
     notices += _sandbox_notices(merged, features)
-    return Configuration(homes, agents, providers, servers, tuple(dict.fromkeys(notices)))
+    return Configuration(
+        homes, agents, providers, tuple(dict.fromkeys(notices)), dict(sorted(commands.items())), servers
+    )
 
 
 def find_agent(configuration: Configuration, name: str) -> AgentSpec | None:
@@ -103,24 +111,31 @@ def get_agent(configuration: Configuration, name: str | None) -> AgentSpec:
     raise ConfigInvalid(problem, hint=f"Add a file such as main.md to one of: {searched}.")
 
 
-def with_overrides(configuration: Configuration, agent: AgentSpec, overrides: Overrides) -> AgentSpec:
+def with_overrides(
+    configuration: Configuration, agent: AgentSpec, overrides: Overrides, *, prefix: str = "--"
+) -> AgentSpec:
     """Return the agent with the overrides over it and a new fingerprint.
 
-    Raises `ConfigInvalid` naming the flag for an unknown provider, a model that it leaves out, and a bad value.
+    Raises `ConfigInvalid` for an unknown provider, a model that it leaves out, and a bad value. It names the override,
+    with `prefix` before it: the default is for those that are flags.
     """
     model, tools = agent.model, agent.tools
     if overrides.provider is not None:
-        model = replace(model, provider=get_provider(overrides.provider, configuration.providers, "--provider"))
+        model = replace(model, provider=get_provider(overrides.provider, configuration.providers, f"{prefix}provider"))
     if overrides.model is not None:
-        model = replace(model, name=_read(MODEL, overrides.model, "--model", str))
+        model = replace(model, name=_read(MODEL, overrides.model, f"{prefix}model", str))
     if overrides.think is not None:
         think = _THINK_SPELLINGS.get(overrides.think, overrides.think)
-        model = replace(model, think=cast(Think, _read(THINK, think, "--think", str)))
+        model = replace(model, think=cast(Think, _read(THINK, think, f"{prefix}think", str)))
     if overrides.max_steps is not None:
-        tools = replace(tools, max_steps=_read(MAX_STEPS, overrides.max_steps, "--max-steps", int))
+        tools = replace(tools, max_steps=_read(MAX_STEPS, overrides.max_steps, f"{prefix}max-steps", int))
     if overrides.token_budget is not None:
-        tools = replace(tools, token_budget=_read(TOKEN_BUDGET, overrides.token_budget, "--token-budget", int))
-    check_model(model, "--provider" if overrides.model is None else "--model")
+        tools = replace(tools, token_budget=_read(TOKEN_BUDGET, overrides.token_budget, f"{prefix}token-budget", int))
+    if overrides.context is not None:
+        model = replace(model, context=_read(CONTEXT, overrides.context, f"{prefix}context", int))
+    if overrides.read_before_write is not None:
+        tools = replace(tools, read_before_write=overrides.read_before_write)
+    check_model(model, f"{prefix}provider" if overrides.model is None else f"{prefix}model")
     return with_fingerprint(replace(agent, model=model, tools=tools))
 
 

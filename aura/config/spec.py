@@ -197,6 +197,20 @@ class AgentSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A custom slash command. `name` has no slash; `body` is the message, with `$1` … `$n` and `$ARGUMENTS` in it.
+
+    `hints` says to people what the arguments are.
+    """
+
+    name: str
+    body: str
+    source: Path
+    description: str = ""
+    hints: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Homes:
     """Where configuration is read from, in order, and where state is written (engine.md 1.1). All are absolute.
 
@@ -216,7 +230,8 @@ class Homes:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """All agents, providers and enabled MCP servers of the homes, by lower-cased name and in the order of these names.
+    """All agents, providers, custom commands and enabled MCP servers of the homes, by lower-cased name and in the order
+    of these names.
 
     `notices` says, one line each, what somebody should know although nothing is wrong enough to stop.
     """
@@ -224,8 +239,9 @@ class Configuration:
     homes: Homes
     agents: Mapping[str, AgentSpec]
     providers: Mapping[str, ProviderSpec]
-    servers: Mapping[str, McpServerSpec] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    commands: Mapping[str, CommandSpec] = field(default_factory=dict)
+    servers: Mapping[str, McpServerSpec] = field(default_factory=dict)
 
 
 def _matches(glob: str, text: str) -> bool:

@@ -15,6 +15,7 @@ from aura.clock import Clock, format_time
 from aura.conversation import Call, Message
 from aura.engine.call import (
     CANCELLED,
+    NOT_RECORDED,
     NOT_RUN,
     CallResult,
     Cleared,
@@ -28,7 +29,7 @@ from aura.engine.call import (
 )
 from aura.engine.filters.size_guard import estimate_tokens
 from aura.engine.history import History
-from aura.engine.lane import InputRequired, Lane
+from aura.engine.lane import InputRequired, Lane, PersistFailed
 from aura.engine.scope import Cancelled, Scope
 from aura.engine.tools.toolbox import Toolbox
 
@@ -45,15 +46,19 @@ class BatchOutcome:
 def run(calls: Sequence[Call], lane: Lane, toolbox: Toolbox, history: History) -> BatchOutcome:
     """Perform `calls` and return one result for each; `history` is not appended to.
 
-    tool.finished events come in call order, each after its tool.started. Run thread only. Raises only what the lane's
-    `emit` raises: then nothing can be recorded any more.
+    tool.finished events come in call order, each after its tool.started. Run thread only. Raises nothing of its own: a
+    call whose start cannot be recorded is not run, and neither are those after it.
     """
     site = Site(lane, toolbox, history)
     results: list[CallResult] = []
     interruption: Interruption | None = None
     for group in _groups(calls, toolbox):
         pending_tokens = sum(estimate_tokens(result.text) for result in results)
-        results += _run_group(group, site, interruption, pending_tokens)
+        try:
+            results += _run_group(group, site, interruption, pending_tokens)
+        except PersistFailed as failure:  # before anything of the group was run: only starts must be durable
+            results += _run_group(group, site, failure, pending_tokens)
+            interruption = interruption or failure
         interruption = interruption or _first_interruption(results[-len(group) :])
     if interruption is None and lane.scope.reason is not None:
         interruption = Cancelled(lane.scope.reason)
@@ -118,7 +123,13 @@ def _result_of(item: Cleared, outcome: CallResult | Exception) -> CallResult:
 
 
 def _not_run(call: Call, interruption: Interruption) -> CallResult:
-    return failed(call, NOT_RUN if isinstance(interruption, InputRequired) else CANCELLED)
+    match interruption:
+        case InputRequired():
+            return failed(call, NOT_RUN)
+        case PersistFailed():
+            return failed(call, NOT_RECORDED)
+        case Cancelled():
+            return failed(call, CANCELLED)
 
 
 def _first_interruption(results: Sequence[CallResult]) -> Interruption | None:

@@ -20,7 +20,7 @@ from aura.engine.filters.base import FilterContext
 from aura.engine.gates import base as gates
 from aura.engine.gates import policy
 from aura.engine.history import History
-from aura.engine.lane import Answer, InputRequired, Lane, Question
+from aura.engine.lane import Answer, InputRequired, Lane, PersistFailed, Question
 from aura.engine.scope import Cancelled, Scope
 from aura.engine.tools import schema
 from aura.engine.tools.base import Tool, ToolContext, ToolError
@@ -28,10 +28,11 @@ from aura.engine.tools.toolbox import Toolbox
 from aura.errors import AuraError
 from aura.events import Notice, Option, ToolFinished, ToolOutput, ToolStarted
 
-Interruption = InputRequired | Cancelled
+Interruption = InputRequired | Cancelled | PersistFailed
 
 CANCELLED = "cancelled"
 NOBODY_TO_ASK = "this call needs an answer from the user, and this run does not wait for one"
+NOT_RECORDED = "not run: the call could not be recorded"
 NOT_RUN = "not run: an earlier call of this message needs an answer from the user, and this run does not wait for one"
 
 _ANSWERS = (
@@ -182,7 +183,14 @@ def _pass_gates(call: Call, tool: Tool, site: Site, *, rewritten: bool = False) 
     asks: list[gates.Ask] = []
     toolbox = site.toolbox
     context = gates.GateContext(
-        tool.spec, toolbox.spec, toolbox.workdir, toolbox.environment, toolbox.reads, site.history, rewritten
+        tool.spec,
+        toolbox.spec,
+        toolbox.workdir,
+        toolbox.environment,
+        toolbox.reads,
+        site.history,
+        rewritten,
+        toolbox.auto,
     )
     for gate in toolbox.gates:
         match _decide(gate, call, context):
@@ -255,13 +263,18 @@ def _context(call: Call, site: Site, scope: Scope) -> ToolContext:
         scope=scope,
         environment=toolbox.environment,
         output=lambda line: lane.transient(ToolOutput(call.name, line, call.id)),
-        ask=lane.ask,
+        ask=_answer_itself if toolbox.auto else lane.ask,
         process_started=lambda pid, start_time: lane.process_started(call.id, pid, start_time),
         reads=toolbox.reads,
         history=site.history,
         bash=toolbox.spec.bash,
         spill_dir=toolbox.spill_dir,
     )
+
+
+def _answer_itself(question: Question) -> Answer:
+    first = question.options[0].label if question.options else "proceed"
+    return Answer([first] if question.multi_select else first)
 
 
 def _filtered(call: Call, text: str, site: Site, pending_tokens: int) -> str:

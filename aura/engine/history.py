@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aura.conversation import Call, Message, is_shown_to_model
+from aura.conversation import Call, Message, find_broken_pair, is_shown_to_model
 from aura.jsontypes import JsonObject, JsonValue
 
 
 class History:
-    """A mutable conversation. Only `append` adds messages; nothing removes or rewrites them."""
+    """A mutable conversation. `append` adds messages and `drop` takes the last ones away; nothing rewrites them."""
 
     def __init__(
         self,
@@ -25,6 +25,7 @@ class History:
         todos: JsonObject | None = None,
     ) -> None:
         self._messages = list(messages)
+        self._cuts: list[int] = []
         self.system = system
         self.title = title
         self.meta: dict[str, JsonValue] = dict(meta or {})
@@ -38,6 +39,27 @@ class History:
     def append(self, message: Message) -> None:
         """Add a message at the end."""
         self._messages.append(message)
+
+    def drop(self, count: int) -> int:
+        """Remove the last `count` messages and return how many were removed.
+
+        More are removed where the cut would part a call from its result. Raises `ValueError` for a `count` that is not
+        from 1 to the number of messages.
+        """
+        if not 1 <= count <= len(self._messages):
+            raise ValueError(f"cannot drop {count} of {len(self._messages)} messages")
+        keep = len(self._messages) - count
+        while keep and find_broken_pair(self._messages[:keep]) is not None:
+            keep -= 1
+        dropped = len(self._messages) - keep
+        del self._messages[keep:]
+        self._cuts.append(keep)
+        return dropped
+
+    @property
+    def cuts(self) -> Sequence[int]:
+        """How many messages each `drop` so far has left. Whoever saves learns from it what is no longer there."""
+        return self._cuts
 
     def view(self) -> list[Message]:
         """Return the messages that a model may see, in order."""

@@ -7,23 +7,28 @@ business.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aura import events as e
 from aura import limits
 from aura.clock import format_time
 from aura.config.spec import AgentSpec
-from aura.conversation import Message
+from aura.conversation import Message, MessageType
 from aura.engine import batch
+from aura.engine.call import CallResult
 from aura.engine.filters.base import ContextUse
 from aura.engine.history import History
 from aura.engine.lane import InputRequired, Lane, PersistFailed, TurnOutcome
 from aura.engine.providers.base import Generation, OnDelta, Provider, ProviderError, Reply, Request
 from aura.engine.retry import stream_with_retry
 from aura.engine.scope import Cancelled, Reason
+from aura.engine.tools import todos
 from aura.engine.tools.toolbox import Toolbox
 from aura.ids import new_message_id
 from aura.runs import Outcome, RunError
+
+_NUDGE = "Items of the todo list are not completed. Go on with them, and keep the list up to date."
 
 
 @dataclass(slots=True)
@@ -84,14 +89,44 @@ def _iterate(lane: Lane, agent: Agent, history: History) -> TurnOutcome:
             return _failed("failed", RunError("token_budget", f"the budget of {tools.token_budget} tokens is used up"))
         reply = _call_model(lane, agent, history, iteration)
         if not reply.calls:
-            return TurnOutcome("completed", content=reply.content)
+            if not (agent.toolbox.auto and todos.has_open(history)):
+                return TurnOutcome("completed", content=reply.content)
+            _nudge(lane, history)
+            continue
         outcome = batch.run(reply.calls, lane, agent.toolbox, history)
         for message in outcome.messages:
             history.append(message)
         lane.checkpoint(history)
         if outcome.interruption is not None:
             raise outcome.interruption
+        summary = _find_end(agent, outcome.results)
+        if summary is not None:
+            return TurnOutcome("completed", content=reply.content if reply.content.strip() else summary)
     return _failed("failed", RunError("max_steps", f"the run used its {tools.max_steps} model calls"))
+
+
+def _find_end(agent: Agent, results: Sequence[CallResult]) -> str | None:
+    """Return what the first call said that ends the turn, None when none of them does."""
+    for result in results:
+        tool = agent.toolbox.find(result.call.name)
+        if result.status == "ok" and tool is not None and tool.spec.ends_turn:
+            return result.text
+    return None
+
+
+def _nudge(lane: Lane, history: History) -> None:
+    """Go on although the model has stopped: chat templates want a user message between two answers."""
+    now_ms = lane.clock.now_ms()
+    history.append(
+        Message(
+            role="user",
+            content=_NUDGE,
+            id=new_message_id(now_ms),
+            type=MessageType.SYNTHETIC,
+            created_at=format_time(now_ms),
+        )
+    )
+    lane.emit(e.Notice(level="info", origin="auto", message="todos are left, so the model was asked to go on"))
 
 
 def _answer_open_calls(lane: Lane, history: History) -> None:

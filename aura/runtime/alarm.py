@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aura.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, order=True)
@@ -60,8 +63,16 @@ class AlarmThread:
                 if due is None:
                     self._changed.wait(self._wait_s())
                     continue
-            if due.callback is not None:
-                due.callback()
+            self._call(due)
+
+    def _call(self, due: _Deadline) -> None:
+        callback = due.callback
+        if callback is None:
+            return
+        try:
+            callback()
+        except Exception:  # a faulty callback must not keep everybody else's deadlines from passing
+            logger.exception("a deadline's callback failed")
 
     def _pop_due(self) -> _Deadline | None:
         if self._closed or not self._heap or self._heap[0].due_ms > self._clock.monotonic_ms():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aura import limits
 from aura.errors import BadRequest
 from aura.jsontypes import JsonValue
 from aura.store.protocol import Input
@@ -34,6 +35,6 @@ def _labels(pending: Input) -> list[str]:
 
 
 def _label(answer: str, labels: list[str]) -> str:
-    if answer not in labels and answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(labels):
-        return labels[int(answer) - 1]
-    return answer
+    if answer in labels or not (answer.isascii() and answer.isdigit()) or len(answer) > limits.INTEGER_MAX_CHARS:
+        return answer  # Python refuses to convert thousands of digits
+    return labels[int(answer) - 1] if 1 <= int(answer) <= len(labels) else answer

@@ -6,7 +6,6 @@ thread.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,16 +19,18 @@ from aura.config.resolve import Overrides
 from aura.config.spec import Homes
 from aura.conversation import Header
 from aura.engine.io import IoThread
-from aura.engine.turn import Agent
 from aura.errors import NotFound
 from aura.ids import check_session_id, new_session_id
 from aura.runtime.agents import AgentFactory, make_factory
 from aura.runtime.alarm import AlarmThread
+from aura.runtime.commands.custom import shadowed_notices
 from aura.runtime.commit import find_commit
+from aura.runtime.current import mcp_notices, restore_agent
 from aura.runtime.feeds import Feeds, Signal
 from aura.runtime.host import HostParts, open_host
 from aura.runtime.inbox import Inbox
 from aura.runtime.log import Log
+from aura.runtime.selection import Selection
 from aura.runtime.service import Place, Service
 from aura.store.open import open_store
 from aura.store.protocol import Store
@@ -65,15 +66,16 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
     """Open the store, take the session, recover what a crash left, save it, and return the service.
 
     When this returns, the session's start events are committed. Raises `ConfigInvalid`, `NotFound`, `InvalidId`,
-    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, `McpUnavailable` and store errors; everything opened before is
-    closed again then.
+    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, `McpUnavailable`, a provider's failure where a model is restored,
+    and store errors; everything opened before is closed again then.
     """
     closers: list[Callable[[], object]] = []
     try:
         io = IoThread()
         closers.append(io.close)
-        factory = make_factory(plan.homes, plan.workdir, io, clock, plan.overrides)
-        closers.append(factory.servers.close)
+        factory = make_factory(plan.homes, plan.workdir, io, clock)
+        closers.append(factory.close)
+        start = Selection(plan.agent, plan.overrides)
         store = open_store(plan.homes.store_dir)
         closers.append(store.close)
         alarm = AlarmThread(clock)
@@ -84,12 +86,14 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         closers.append(feeds.close)
         parts = HostParts(store, feeds, inbox, clock, alarm, log)
         resumed = plan.resume is not None
-        agents = _AgentChoice(factory, plan.agent, closers)
         if not resumed:
-            agents(None)  # a bad configuration must not leave an empty session behind
+            factory.make(start)  # a bad configuration must not leave an empty session behind
         session_id = _find_session(store, plan.resume) if plan.resume else _create_session(store, clock)
         notices = partial(_notices, factory)
-        host = open_host(parts, session_id, agents, url=url, resumed=resumed, notices=notices, settle_ms=plan.settle_ms)
+        restore = partial(restore_agent, factory, start)
+        host = open_host(
+            parts, session_id, restore, url=url, resumed=resumed, notices=notices, settle_ms=plan.settle_ms
+        )
         commit = find_commit(Path(aura.__file__).parent)
         place = Place(url, plan.workdir, plan.homes.write_home, commit, clock.now_ms())
         service = Service(store, host, feeds, place, clock, log)
@@ -98,25 +102,6 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         for closer in reversed(closers):
             closer()
         raise
-
-
-@dataclass(slots=True)
-class _AgentChoice:
-    """Makes the agent that the command line or the session names, once per name; its temporary files end with the
-    rest.
-    """
-
-    factory: AgentFactory
-    chosen: str | None
-    closers: list[Callable[[], object]]
-    made: dict[str | None, Agent] = field(default_factory=dict)
-
-    def __call__(self, stored: str | None) -> Agent:
-        if stored not in self.made:
-            agent = self.factory.make(self.chosen, stored)
-            self.closers.append(lambda: shutil.rmtree(agent.toolbox.spill_dir, ignore_errors=True))
-            self.made[stored] = agent
-        return self.made[stored]
 
 
 def _find_session(store: Store, prefix: str) -> str:
@@ -140,6 +125,7 @@ def _create_session(store: Store, clock: Clock) -> str:
 
 def _notices(factory: AgentFactory) -> list[e.Notice]:
     """Return what the configuration and, once the agent is made, its MCP servers want said at the start."""
-    told = [("config", text) for text in factory.configuration.notices]
-    told += [("mcp", text) for text in factory.servers.take_notices()]
-    return [e.Notice(level="warning", origin=origin, message=text) for origin, text in told]
+    configuration = factory.configuration
+    texts = (*configuration.notices, *shadowed_notices(configuration.commands))
+    config = [e.Notice(level="warning", origin="config", message=text) for text in texts]
+    return [*config, *mcp_notices(factory.servers)]

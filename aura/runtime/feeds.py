@@ -178,7 +178,9 @@ class Feeds:
             return True
         except AuraError as error:
             self._log.warning("feeds", f"cannot read events of {feed.session_id}: {error.message}")
-            return False
+        except Exception as error:  # noqa: BLE001 this thread serves all readers: it must outlive a fault of ours
+            self._log.fault("feeds", error)
+        return False
 
     def _pause(self, failed: set[str]) -> None:
         """Have failed sessions read again after a moment: the ring that announced their events may be the last one."""

@@ -16,11 +16,13 @@ from aura import events as e
 from aura.clock import Clock
 from aura.engine.lane import TurnOutcome
 from aura.engine.scope import Alarm, Scope
-from aura.engine.turn import Agent, run_turn
+from aura.engine.turn import run_turn
 from aura.errors import AuraError, Busy, CommitInDoubt, ShuttingDown
 from aura.events import StopReason
+from aura.jsontypes import JsonObject
 from aura.runs import NewRun, Run, RunError
-from aura.runtime.commands import run_command
+from aura.runtime.commands.dispatch import check_command, run_command
+from aura.runtime.current import CurrentAgent
 from aura.runtime.feeds import Feeds
 from aura.runtime.inbox import Inbox
 from aura.runtime.lane import LiveState, MainLane, Session
@@ -54,9 +56,9 @@ class _Live:
 class Host:
     """A held session at work. Make it with `open_host`."""
 
-    def __init__(self, session: Session, agent: Agent, log: Log, *, settle_ms: int) -> None:
+    def __init__(self, session: Session, current: CurrentAgent, log: Log, *, settle_ms: int) -> None:
         self._session = session
-        self._agent = agent
+        self._current = current
         self._log = log
         self._settle_ms = settle_ms
         self._lock = threading.Lock()
@@ -79,6 +81,10 @@ class Host:
     def live(self) -> LiveState:
         """What readers are shown of the session at work."""
         return self._session.live
+
+    def check_command(self, text: str) -> None:
+        """Raise `BadRequest` unless `text` is a command that this session takes."""
+        check_command(text, self._current.commands)
 
     def accept(self, new: NewRun) -> Accepted:
         """Make a run and start working on it, or find the one that its request id made.
@@ -177,8 +183,8 @@ class Host:
     def _outcome(self, run: Run, text: str, lane: MainLane) -> TurnOutcome:
         try:
             if run.kind == "command":
-                return run_command(lane, self._agent, self._session.saver.history, text)
-            return run_turn(lane, self._agent, self._session.saver.history, text)
+                return run_command(lane, self._current, self._session.saver.history, text)
+            return run_turn(lane, self._current.agent, self._session.saver.history, text)
         except Exception as error:  # noqa: BLE001 a fault of ours must not leave a run without its terminal record
             fault_id = self._log.fault(run.id, error)
             return TurnOutcome(
@@ -206,7 +212,7 @@ class Host:
 def open_host(
     parts: HostParts,
     session_id: str,
-    agent_for: Callable[[str | None], Agent],
+    open_agent: Callable[[JsonObject, Scope], tuple[CurrentAgent, tuple[str, ...]]],
     *,
     url: str | None,
     resumed: bool,
@@ -215,28 +221,28 @@ def open_host(
 ) -> Host:
     """Take a session, record what a crash left of it, save it, and return its host.
 
-    `agent_for` is given the name of the agent that the session was last served with, None for a fresh one; `notices`
-    are asked for after that. When this returns, `server.started`, notices, one `run.lost` per unsettled run and
-    `session.persisted{start}` are committed, in this order (interfaces.md section 9). Raises `SessionLocked`,
-    `SessionFrozen`, `NotFound`, what `agent_for` raises, and store errors.
+    `open_agent` is given the session's meta and returns the agent to go on with, and notices of what could not be
+    restored; see `restore_agent`. `notices` are asked for after that. When this returns, `server.started`, notices, one
+    `run.lost` per unsettled run and `session.persisted{start}` are committed, in this order (interfaces.md section 9).
+    Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `open_agent` raises, and store errors.
     """
     store, clock = parts.store, parts.clock
     lease = store.acquire(session_id, Holder(os.getpid(), url))
     try:
         stored = store.load_conversation(session_id)
         saver = Saver(stored)
-        named = saver.history.meta.get("agent")
-        agent = agent_for(named if isinstance(named, str) else None)
+        current, unrestored = open_agent(saver.history.meta, Scope(parts.alarm))
         recorder = Recorder(store, lease, saver, clock, parts.alarm)
         recovered = recover(store, session_id, stored.persisted_seq, clock.now_ms(), parts.log)
         started = e.ServerStarted(
             pid=os.getpid(), version=__version__, resumed_revision=stored.revision if resumed else None
         )
-        _apply_agent(saver, agent)
-        live = LiveState(_first_status(agent), dict(saver.history.meta))
+        current.store(saver.history)
+        live = LiveState(current.status(), dict(saver.history.meta))
         session = Session(session_id, store, lease, saver, recorder, parts.feeds, parts.inbox, clock, parts.alarm, live)
         recorder.record(started, None)
-        for notice in notices():
+        warnings = tuple(e.Notice(level="warning", origin="resume", message=text) for text in unrestored)
+        for notice in (*notices(), *warnings):
             recorder.record(notice, None)
         for item in recovered.events:
             recorder.record(item.event, item.run_id)
@@ -244,31 +250,4 @@ def open_host(
     except BaseException:
         store.release(lease)
         raise
-    return Host(session, agent, parts.log, settle_ms=settle_ms)
-
-
-def _apply_agent(saver: Saver, agent: Agent) -> None:
-    history = saver.history
-    history.system = agent.prompt
-    spec = agent.spec
-    history.meta.update(
-        {
-            "agent": spec.name,
-            "think": spec.model.think or "false",
-            "model": spec.model.name,
-            "provider": spec.model.provider.name,
-        }
-    )
-
-
-def _first_status(agent: Agent) -> e.StatusChanged:
-    model = agent.spec.model
-    return e.StatusChanged(
-        agent=agent.spec.name,
-        mode=None,
-        provider=model.provider.name,
-        model=model.name,
-        iteration=0,
-        tokens_used=0,
-        tokens_max=model.context or 0,
-    )
+    return Host(session, current, parts.log, settle_ms=settle_ms)

@@ -143,6 +143,9 @@ class Inbox:
         except AuraError as error:  # the next ring, or the next poll, looks again
             self._log.warning("inbox", f"cannot read the rows of {run_id}: {error.message}")
             return
+        except Exception as error:  # noqa: BLE001 this thread serves all runs: it must outlive a fault of ours
+            self._log.fault("inbox", error)
+            return
         if run.cancel is not None:
             live.scope.cancel("request")
         for item in inputs:

@@ -84,7 +84,7 @@ class MainLane:
         show(self._session, item)
 
     def checkpoint(self, history: History) -> None:
-        """Save the conversation and all events so far. Raises `PersistFailed`, and `Cancelled` when the lease is lost."""
+        """Save the conversation and all events so far. Raises `PersistFailed`, `Cancelled` when the lease is lost."""
         session = self._session
         assert history is session.saver.history, "the main lane saves the session's own conversation"
         try:

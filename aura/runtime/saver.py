@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from aura.clock import format_time
-from aura.conversation import Header
+from aura.conversation import Header, count_non_system
 from aura.engine.history import History
 from aura.events import Reason, SessionPersisted
 from aura.store.protocol import Checkpoint, NewMessage, StoredConversation
@@ -24,6 +24,7 @@ class Save:
     checkpoint: Checkpoint | None
     hasher: document.Hasher
     header: Header
+    cuts_count: int
 
 
 class Saver:
@@ -34,8 +35,9 @@ class Saver:
         self._hasher.add(stored.conversation.messages)
         self._header = stored.conversation.header
         messages = document.read_messages(stored.conversation.messages)
-        self._messages = sum(message.role != "system" for message in messages)
+        self._messages = count_non_system(messages)
         self._revision = stored.revision
+        self._cuts_count = 0
         self.history = History(
             messages,
             system=self._header.system,
@@ -57,7 +59,10 @@ class Saver:
     def prepare(self, reason: Reason, now_ms: int) -> Save:
         """Return the save of the conversation as it is now. `changed` is False when only its date would change."""
         history = self.history
-        fresh = history.since(self._hasher.count)
+        cuts_count = len(history.cuts)
+        keep = min((self._hasher.count, *history.cuts[self._cuts_count :]))
+        dropped = keep < self._hasher.count
+        fresh = history.since(keep)
         header = replace(
             self._header,
             title=history.title,
@@ -65,21 +70,28 @@ class Saver:
             meta=dict(history.meta),
             todos=history.todos,
         )
-        if not fresh and document.same_content(header, self._header):
+        if not fresh and not dropped and document.same_content(header, self._header):
             event = SessionPersisted(revision=self._revision, messages=self._messages, reason=reason, changed=False)
-            return Save(event, None, self._hasher, self._header)
+            return Save(event, None, self._hasher, self._header, cuts_count)
         header = replace(header, updated_at=format_time(now_ms))
         bodies = tuple(NewMessage(document.encode_message(message), message.role) for message in fresh)
-        hasher = self._hasher.copy()
+        hasher = self._hash_first(keep) if dropped else self._hasher.copy()
         hasher.add(item.body for item in bodies)
         tail = document.encode_tail(header)
         revision = hasher.revision(header.system, tail)
-        messages = self._messages + sum(item.role != "system" for item in bodies)
-        checkpoint = Checkpoint(bodies, header, tail, revision, messages, reason)
+        before = count_non_system(history.messages[:keep]) if dropped else self._messages
+        messages = before + sum(item.role != "system" for item in bodies)
+        checkpoint = Checkpoint(bodies, header, tail, revision, messages, reason, keep if dropped else None)
         event = SessionPersisted(revision=revision, messages=messages, reason=reason, changed=True)
-        return Save(event, checkpoint, hasher, header)
+        return Save(event, checkpoint, hasher, header, cuts_count)
 
     def adopt(self, save: Save) -> None:
         """Take a committed save as the state to go on from."""
         self._hasher, self._header = save.hasher, save.header
         self._revision, self._messages = save.event.revision, save.event.messages
+        self._cuts_count = save.cuts_count
+
+    def _hash_first(self, count: int) -> document.Hasher:
+        hasher = document.Hasher()
+        hasher.add(document.encode_message(message) for message in self.history.messages[:count])
+        return hasher

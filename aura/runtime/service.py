@@ -20,7 +20,6 @@ from aura.ids import new_run_id
 from aura.jsontypes import JsonValue
 from aura.runs import NewRun, OnInput, Run, RunKind
 from aura.runtime.answers import read_answer
-from aura.runtime.commands import check_command
 from aura.runtime.feeds import Feed, Feeds
 from aura.runtime.host import Host
 from aura.runtime.log import Log
@@ -127,7 +126,7 @@ class Service:
         """
         text = canonical.clean(text)
         if kind == "command":
-            check_command(text)
+            self._host.check_command(text)
         if not text:
             raise BadRequest("the prompt is empty")
         now_ms = self._clock.now_ms()

@@ -45,6 +45,7 @@ class RecordingLane:
 
     answers: list[Answer] = field(default_factory=list)
     source: Source | None = None
+    run_id: str = "run_1"
     scope: Scope = field(default_factory=lambda: Scope(StillAlarm()))
     clock: CountingClock = field(default_factory=CountingClock)
     emitted: list[tuple[Event, bool]] = field(default_factory=list)

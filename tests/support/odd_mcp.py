@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 from aura.config.spec import HttpTarget, McpServerSpec, Secret, StdioTarget
 from aura.engine.mcp.servers import McpServers
+from aura.engine.tools.base import Tool
 from tests.support.bench import Bench
 
 ODD_SERVER = Path(__file__).with_name("odd_mcp_server.py")
@@ -93,7 +95,12 @@ class Connected:
 
     def bench(self, *specs: McpServerSpec) -> Bench:
         """Connect servers and return a bench with their tools."""
-        return Bench(self.folder, options={"tools": self.servers.connect(specs)})
+        return Bench(self.folder, options={"tools": self.connect(*specs)})
+
+    def connect(self, *specs: McpServerSpec) -> tuple[Tool, ...]:
+        """Connect servers and return their tools."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        return self.servers.connect(specs, environment)
 
 
 def http_spec(url: str, name: str = "web", **headers: str) -> McpServerSpec:

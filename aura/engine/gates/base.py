@@ -22,7 +22,9 @@ RefusalKind = Literal["not_read", "denied", "blocked", "unsafe"]
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """What a gate may look at. `rewritten`: a gate has changed the arguments of this call already."""
+    """What a gate may look at. `rewritten`: a gate has changed the arguments of this call already. `auto`: nobody is
+    asked.
+    """
 
     tool: ToolSpec
     spec: ToolsSpec
@@ -31,6 +33,7 @@ class GateContext:
     reads: ReadTracker
     history: History
     rewritten: bool = False
+    auto: bool = False
 
 
 @dataclass(frozen=True, slots=True)

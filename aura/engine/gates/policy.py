@@ -21,14 +21,18 @@ _TWO_WORDS = frozenset(
 
 
 def decide(call: Call, context: GateContext) -> Decision:
-    """Deny beats everything; a confirm asks unless an auto pattern or a session approval matches; else allow."""
+    """Deny beats everything; a confirm asks unless an auto pattern or a session approval matches or `auto` is on."""
     argument = _find_argument(call, context)
     policy = context.spec.policy
     denied = find_match(policy.deny, call.name, argument)
     if denied is not None:
         return Refuse("denied", f"{call.name} is denied by policy ({denied})")
     confirmed = find_match(policy.confirm, call.name, argument)
-    if confirmed is None or find_match((*policy.auto, *_approvals(context.history)), call.name, argument) is not None:
+    if (
+        confirmed is None
+        or context.auto
+        or find_match((*policy.auto, *_approvals(context.history)), call.name, argument) is not None
+    ):
         return Allow()
     return Ask(f"the policy wants a confirmation ({confirmed})", derive_pattern(call.name, argument))
 

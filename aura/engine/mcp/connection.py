@@ -36,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Connection:
-    """A server, connected once. All methods on the io thread."""
+    """A server, connected once. All methods on the io thread, except where they say otherwise."""
 
     def __init__(self, spec: McpServerSpec, workdir: Path, environment: Mapping[str, str]) -> None:
         self.spec = spec
@@ -52,6 +52,11 @@ class Connection:
         self._process: ServerProcess | None = None
         self._step = "be started"
         self._bad_status: int | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the server is known to be gone. Any thread."""
+        return self._session is not None
 
     async def open(self) -> list[types.Tool]:
         """Connect, initialize, and return the server's tools. Raises `McpFailure`."""

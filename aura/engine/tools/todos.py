@@ -116,6 +116,16 @@ class TodoProgressTool:
         return _render(context.history)
 
 
+def has_open(history: History) -> bool:
+    """Tell whether an item of the list is pending or in progress."""
+    return any(item.status in ("pending", "in_progress") for item in _items(history))
+
+
+def describe(history: History) -> str:
+    """Return the list as a person or a model reads it."""
+    return _render(history)
+
+
 def _promoted(items: Sequence[_Item]) -> list[_Item]:
     changed = list(items)
     if any(item.status == "in_progress" for item in changed):

@@ -27,7 +27,8 @@ class Toolbox:
     """What an agent can do. `tools` are all there are; `spec` says which of them are enabled.
 
     `environment` is what child processes get, without secrets (`executors.environment`). `spill_dir` is the session's
-    directory for outputs that are too long to show. `context_use` is asked before each result is filtered.
+    directory for outputs that are too long to show. `context_use` is asked before each result is filtered. With
+    `auto` nobody is asked: approvals are given and questions answer themselves (engine.md 4.6).
     """
 
     spec: ToolsSpec
@@ -39,6 +40,7 @@ class Toolbox:
     tools: tuple[Tool, ...] = BUILT_IN
     gates: tuple[Gate, ...] = GATES
     filters: tuple[Filter, ...] = FILTERS
+    auto: bool = False
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """Return the enabled tools as a model sees them."""

@@ -15,9 +15,12 @@ from aura import limits
 from aura.errors import BadRequest
 from aura.jsontypes import JsonValue
 from aura.runs import OnInput, RunKind
-from aura.wire.schemas.strict import Strict, Switch, Whole, check_request_id, load_body, load_query
+from aura.wire.schemas.strict import Strict, Switch, Whole, load_body, load_query, request_id_field
 
 Pairs = Iterable[tuple[str, str]]
+
+_SIZE = f"At most {limits.TEXT_MAX_BYTES} bytes of UTF-8."
+_CURSOR = "Seq of the last event that was seen; 0 for none. Beyond the last event it is `cursor_out_of_range`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,14 @@ class EventsQuery:
 class SubmissionSchema(Strict):
     """A prompt or a command, with the id that makes it idempotent."""
 
-    request_id = fields.String(required=True, validate=check_request_id)
-    prompt = fields.String()
-    command = fields.String()
-    on_input = fields.String(load_default="block", validate=validate.OneOf(("block", "wait")))
+    request_id = request_id_field("Chosen by the controller, unique in the session.")
+    prompt = fields.String(metadata={"description": f"A user message. {_SIZE}", "minLength": 1})
+    command = fields.String(metadata={"description": f"A slash command. {_SIZE}", "pattern": "^/"})
+    on_input = fields.String(
+        load_default="block",
+        validate=validate.OneOf(("block", "wait")),
+        metadata={"description": "What a question or an approval does: end the run, or wait for an answer."},
+    )
 
     @validates_schema
     def _has_one_text(self, data: Mapping[str, object], **_context: object) -> None:
@@ -82,8 +89,11 @@ class SubmissionSchema(Strict):
 class InputReplySchema(Strict):
     """An answer to a question, or the decision on an approval."""
 
-    answer = fields.String()
-    action = fields.String(validate=validate.OneOf(("allow", "allow_session", "deny")))
+    answer = fields.String(metadata={"description": f"Of a question: label, 1-based number or text. {_SIZE}"})
+    action = fields.String(
+        validate=validate.OneOf(("allow", "allow_session", "deny")),
+        metadata={"description": "Of an approval. `allow_session` also allows the like for the rest of the session."},
+    )
 
     @validates_schema
     def _has_one_reply(self, data: Mapping[str, object], **_context: object) -> None:
@@ -98,35 +108,46 @@ class NothingSchema(Strict):
 class RequestQuerySchema(Strict):
     """Which run a request id made."""
 
-    request_id = fields.String(required=True, validate=check_request_id)
+    request_id = request_id_field("The id that the run was submitted with.")
 
 
 class MessagesQuerySchema(Strict):
     """Stored messages after an index."""
 
-    after = Whole(load_default=-1, validate=validate.Range(min=-1))
-    thinking = Switch(load_default=False)
+    after = Whole(
+        load_default=-1,
+        validate=validate.Range(min=-1),
+        metadata={"description": "Index of the last message that was seen; -1 for none."},
+    )
+    thinking = Switch(load_default=False, metadata={"description": "Show what the model thought."})
 
 
 class JournalQuerySchema(Strict):
     """Events after a seq, waited for if there are none."""
 
-    after = Whole(load_default=0)
+    after = Whole(load_default=0, metadata={"description": _CURSOR})
     limit = Whole(
         load_default=limits.JOURNAL_PAGE_DEFAULT_COUNT,
         validate=validate.Range(min=1, max=limits.JOURNAL_PAGE_MAX_COUNT),
+        metadata={"description": "Events of one page at most."},
     )
-    wait = Whole(load_default=0, validate=validate.Range(min=0, max=limits.LONG_POLL_MAX_S))
+    wait = Whole(
+        load_default=0,
+        validate=validate.Range(min=0, max=limits.LONG_POLL_MAX_S),
+        metadata={"description": "Seconds that an empty page is held back for."},
+    )
 
 
 class EventsQuerySchema(Strict):
     """A stream of events after a seq."""
 
-    after = Whole(load_default=0)
-    transient = Switch(load_default=False)
-    thinking = Switch(load_default=False)
+    after = Whole(load_default=0, metadata={"description": _CURSOR})
+    transient = Switch(load_default=False, metadata={"description": "Send live items too."})
+    thinking = Switch(load_default=False, metadata={"description": "Send `delta.thinking` too, with `transient`."})
     heartbeat = Whole(
-        load_default=limits.HEARTBEAT_DEFAULT_S, validate=validate.Range(min=1, max=limits.HEARTBEAT_MAX_S)
+        load_default=limits.HEARTBEAT_DEFAULT_S,
+        validate=validate.Range(min=1, max=limits.HEARTBEAT_MAX_S),
+        metadata={"description": "Seconds of silence after which a heartbeat is sent."},
     )
 
 

@@ -54,6 +54,16 @@ def check_request_id(text: str) -> None:
         raise ValidationError(f"Must be 1 to {limits.REQUEST_ID_MAX_CHARS} printable characters.")
 
 
+def request_id_field(says: str) -> fields.String:
+    """Return a required request id, which documents describe with `says`."""
+    metadata = {
+        "description": f"{says} 1 to {limits.REQUEST_ID_MAX_CHARS} printable characters.",
+        "minLength": 1,
+        "maxLength": limits.REQUEST_ID_MAX_CHARS,
+    }
+    return fields.String(required=True, validate=check_request_id, metadata=metadata)
+
+
 def load_body(schema: Schema, value: JsonValue) -> dict[str, object]:
     """Return the fields of a body that fits `schema`. Raises `BadRequest`."""
     if not isinstance(value, dict):

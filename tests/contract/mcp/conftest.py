@@ -27,7 +27,7 @@ def odd(tmp_path: Path) -> Odd:
 def connected(tmp_path: Path) -> Iterator[Connected]:
     """Servers on an io thread of the test's own; all of them end with the test."""
     io = IoThread()
-    servers = McpServers(io, tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    servers = McpServers(io, tmp_path)
     yield Connected(servers, tmp_path)
     servers.close()
     io.close()

@@ -107,7 +107,7 @@ def test_headers_are_sent_and_a_refusal_names_its_status(
     url = start_http(token="open-sesame").url
     bench = connected.bench(http_spec(url, Authorization="Bearer open-sesame"))
     assert bench.ok("mcp__web__echo", text="x") == "you said x"
-    assert connected.servers.connect([http_spec(url, "other", Authorization="Bearer wrong-word")]) == ()
+    assert connected.connect(http_spec(url, "other", Authorization="Bearer wrong-word")) == ()
     (notice,) = connected.servers.take_notices()
     assert notice.startswith("the MCP server other is not available: it could not initialize: ")
     assert notice.endswith("(HTTP 401)")
@@ -127,7 +127,7 @@ def test_a_server_that_fails_to_start_is_a_notice_without_its_secrets(
 ) -> None:
     timeout_ms = 1500 if mode == "silent" else 30_000
     with caplog.at_level(logging.DEBUG):
-        assert connected.servers.connect([odd.spec(mode, secret="hush-hush", timeout_ms=timeout_ms)]) == ()
+        assert connected.connect(odd.spec(mode, secret="hush-hush", timeout_ms=timeout_ms)) == ()
         assert connected.servers.take_notices() == (f"the MCP server odd is not available: {text}",)
         connected.servers.close()
     assert "hush-hush" not in caplog.text
@@ -138,14 +138,14 @@ def test_a_server_that_fails_to_start_is_a_notice_without_its_secrets(
 def test_servers_start_side_by_side(connected: Connected, odd: Odd) -> None:
     silent = [Odd(odd.folder, f"s{n}").spec("silent", timeout_ms=1500) for n in range(4)]
     before = time.monotonic()
-    assert connected.servers.connect(silent) == ()
+    assert connected.connect(*silent) == ()
     assert time.monotonic() - before < 4 * 1.5
     assert len(connected.servers.take_notices()) == 4
 
 
 def test_a_required_server_that_fails_is_unavailable_and_named(connected: Connected, odd: Odd) -> None:
     with pytest.raises(McpUnavailable) as caught:
-        connected.servers.connect([odd.spec("crash", required=True, secret="hush-hush")])
+        connected.connect(odd.spec("crash", required=True, secret="hush-hush"))
     assert caught.value.details == {"server": "odd"}
     assert caught.value.message == "the MCP server odd is not available: it ended before it could initialize"
 
@@ -167,3 +167,29 @@ def test_closing_ends_a_stubborn_server_in_bounded_time(connected: Connected, od
     connected.servers.close()
     assert not is_alive(pid)
     assert time.monotonic() - before < 10
+
+
+def test_a_failed_server_is_tried_again_only_when_its_failure_is_forgotten(connected: Connected, odd: Odd) -> None:
+    spec = odd.spec("crash")
+    assert connected.connect(spec) == connected.connect(spec) == ()
+    assert len(connected.servers.take_notices()) == 1
+    connected.servers.forget_failures()
+    assert connected.connect(spec) == ()
+    assert len(connected.servers.take_notices()) == 1
+
+
+def test_a_lost_server_is_connected_again_when_its_loss_is_forgotten(connected: Connected, odd: Odd) -> None:
+    bench = connected.bench(odd.spec())
+    bench.error("mcp__odd__crash")
+    assert connected.connect(odd.spec()) == bench.toolbox.tools
+    connected.servers.forget_failures()
+    assert connected.bench(odd.spec()).ok("mcp__odd__echo", text="x") == "you said x"
+
+
+def test_servers_that_nobody_uses_any_more_are_closed(connected: Connected, odd: Odd) -> None:
+    other = Odd(odd.folder, "other")
+    bench = connected.bench(odd.spec(), other.spec())
+    connected.servers.keep([other.spec()])
+    until(lambda: odd.received()[-1] == "end of input", "the end of the server")
+    assert bench.ok("mcp__other__echo", text="x") == "you said x"
+    assert connected.bench(odd.spec()).ok("mcp__odd__echo", text="again") == "you said again"

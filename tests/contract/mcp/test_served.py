@@ -249,6 +249,42 @@ def test_a_huge_result_is_replaced_by_a_remark(site: Site, odd: Odd) -> None:
     assert len(result["result"]) < 1000
 
 
+def test_a_reload_connects_new_and_lost_servers_and_lets_others_go(site: Site, odd: Odd) -> None:
+    new = Odd(odd.folder, "new")
+    configure(site, odd=odd.entry())
+    site.script(
+        calls(call("crash")),
+        {"content": "lost"},
+        calls(call("echo", text="a"), call("echo", "c2", server="new", text="b")),
+        {"content": "back"},
+    )
+    server = site.launch()
+    server.run("go")
+    configure(site, odd=odd.entry(), new=new.entry(), broken=Odd(odd.folder, "broken").entry("crash"))
+    server.wait(server.client.submit("r2", command="/reload").id)
+    notices = [event.data for event in server.events() if event.type == "notice"]
+    assert [(notice["source"], "server broken is not available" in notice["message"]) for notice in notices] == [
+        ("mcp", True)
+    ]
+    server.run("more", "r3")
+    assert [item["status"] for item in finished(server)] == ["error", "ok", "ok"]
+    configure(site, new=new.entry())
+    server.wait(server.client.submit("r4", command="/reload").id)
+    until(lambda: odd.received()[-1] == "end of input", "the end of the server that is not configured any more")
+
+
+def test_a_reload_that_needs_a_server_which_fails_changes_nothing(site: Site, odd: Odd) -> None:
+    configure(site, odd=odd.entry())
+    site.script(calls(call("echo", text="a")), {"content": "done"})
+    server = site.launch()
+    configure(site, odd=odd.entry(), broken=Odd(odd.folder, "broken").entry("crash", required=True))
+    run = server.wait(server.client.submit("r1", command="/reload").id)
+    assert run.error is not None
+    assert "the MCP server broken is not available" in run.error.message
+    server.run("go", "r2")
+    assert [item["status"] for item in finished(server)] == ["ok"]
+
+
 def modules(pid: int) -> str:
     """Return the libraries and the resident memory of a process, as the kernel tells."""
     return Path(f"/proc/{pid}/maps").read_text()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from aura.config.agents import AGENT_TABLE
+from aura.config.commands import COMMAND_TABLE
 from aura.config.features import FEATURES_TABLE
 from aura.config.mcp import MCP_TABLES
 from aura.config.resolve import get_agent, load_configuration
@@ -34,7 +35,7 @@ def leaves(table: Table, prefix: str = "") -> Iterator[str]:
 
 
 def test_the_page_has_the_examples_that_are_tested() -> None:
-    assert {name: len(files) for name, files in examples().items()} == {"smallest": 2, "full": 6}
+    assert {name: len(files) for name, files in examples().items()} == {"smallest": 2, "full": 7}
 
 
 @pytest.mark.parametrize(("name", "agents"), [("smallest", ["main"]), ("full", ["base", "worker"])])
@@ -54,6 +55,7 @@ def test_every_key_is_on_the_page() -> None:
     text = PAGE.read_text()
     keys = [*leaves({key: rule for key, rule in AGENT_TABLE.items() if key != "features"}), *leaves(FEATURES_TABLE)]
     keys += [key for table in MCP_TABLES.values() for key in leaves(table)]
+    keys += leaves(COMMAND_TABLE)
     assert len(keys) > 30
     missing = [key for key in keys if f"`{key}`" not in text and f"`{key.rsplit('.', 1)[-1]}`" not in text]
     assert missing == []

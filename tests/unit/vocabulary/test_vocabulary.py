@@ -13,7 +13,6 @@ from aura.clock import SystemClock, format_time, parse_time
 from aura.conversation import Header, Message, MessageType, count_non_system, is_shown_to_model, with_meta
 from aura.errors import InvalidId
 
-
 UUID_TEXT = "7f1a6c1e-0f0a-4c3b-9d55-1d6f6a5f3b10"  # fixed, so that all workers collect the same tests
 
 
@@ -102,6 +101,9 @@ def test_the_systems_clock_counts_milliseconds() -> None:
     assert clock.monotonic_ms() <= clock.monotonic_ms()
 
 
+RETRYABLE = ("provider_network", "provider_server", "provider_rate_limit")
+
+
 def subclasses(kind: type[errors.AuraError]) -> list[type[errors.AuraError]]:
     return [kind, *(deeper for child in kind.__subclasses__() for deeper in subclasses(child))]
 
@@ -109,7 +111,8 @@ def subclasses(kind: type[errors.AuraError]) -> list[type[errors.AuraError]]:
 def test_every_error_has_a_code_a_status_and_the_exit_code_one() -> None:
     for kind in subclasses(errors.AuraError):
         error = kind("message", hint="hint", details={"a": 1})
-        assert error.code and 400 <= error.http_status < 600 and error.exit_code == 1 and error.retryable is False
+        assert error.code and 400 <= error.http_status < 600 and error.exit_code == 1
+        assert error.retryable is (error.code in RETRYABLE)
         assert (str(error), error.message, error.hint, error.details) == ("message", "message", "hint", {"a": 1})
 
 

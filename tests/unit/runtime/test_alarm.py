@@ -1,0 +1,91 @@
+"""The alarm: deadlines in order, once, unless they are taken back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from aura.runtime.alarm import AlarmThread
+
+WAIT_S = 10
+
+
+@dataclass
+class SetClock:
+    """A clock that the test moves."""
+
+    at_ms: int = 0
+
+    def now_ms(self) -> int:
+        return self.at_ms
+
+    def monotonic_ms(self) -> int:
+        return self.at_ms
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def alarm(clock: SetClock) -> Iterator[AlarmThread]:
+    made = AlarmThread(clock)
+    yield made
+    made.close()
+
+
+def pass_through(alarm: AlarmThread) -> None:
+    """Return when everything that is due has been called: a deadline of now comes after all earlier ones."""
+    done = threading.Event()
+    alarm.call_later(0, done.set)
+    assert done.wait(WAIT_S)
+
+
+def test_deadlines_pass_in_the_order_of_their_time(alarm: AlarmThread, clock: SetClock) -> None:
+    called: list[str] = []
+    for delay_ms, name in ((30, "c"), (10, "a"), (20, "b"), (20, "b2"), (99, "never")):
+        alarm.call_later(delay_ms, lambda name=name: called.append(name))
+    pass_through(alarm)
+    assert called == []
+    clock.at_ms = 30
+    pass_through(alarm)
+    assert called == ["a", "b", "b2", "c"]
+
+
+def test_a_deadline_that_was_taken_back_does_not_pass(alarm: AlarmThread, clock: SetClock) -> None:
+    called: list[str] = []
+    alarm.call_later(10, lambda: called.append("a")).cancel()
+    alarm.call_later(10, lambda: called.append("b"))
+    clock.at_ms = 10
+    pass_through(alarm)
+    pass_through(alarm)
+    assert called == ["b"]
+
+
+def test_a_deadline_may_set_the_next_one(alarm: AlarmThread) -> None:
+    done = threading.Event()
+    alarm.call_later(0, lambda: alarm.call_later(0, done.set))
+    assert done.wait(WAIT_S)
+
+
+def test_a_callback_that_fails_is_logged_and_does_not_stop_the_others(
+    alarm: AlarmThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    alarm.call_later(0, fail)
+    pass_through(alarm)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_closing_drops_what_is_left(clock: SetClock) -> None:
+    alarm = AlarmThread(clock)
+    called: list[str] = []
+    alarm.call_later(10, lambda: called.append("a"))
+    alarm.close()
+    assert called == []
