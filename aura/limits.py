@@ -144,5 +144,20 @@ BODY_DRAIN_BYTES = 64 * 1024 * 1024  # waitress reads a body to its end before i
 RETRY_AFTER_MS = 1_000  # what a caller is told when there are too many streams: they end often
 INTEGER_MAX_CHARS = 19  # digits of a number in a query: what fits 64 bits; longer ones are taken as the largest
 
+# --- MCP servers -------------------------------------------------------------------------------------------------
+MCP_TIMEOUT_MS = 10_000  # start, initialize and list the tools of one server, by default (engine.md section 9)
+MCP_TIMEOUT_MAX_MS = 600_000  # ten minutes: a first start may download the server; start-up waits for it
+MCP_CONNECTING_MAX_COUNT = 16  # servers that start at the same time (engine.md section 9)
+MCP_START_GRACE_MS = 1_000  # beyond a server's own time-out, for noticing that it is over
+MCP_CLOSE_MS = 7_000  # the SDK's own steps to end a stubborn process take up to 6.5 s; then its group is killed
+MCP_TOOL_NAME_MAX_CHARS = 64  # what the chat completions protocol takes as a function's name
+MCP_TOOLS_MAX_COUNT = 1_000  # tools of one server: a listing without an end must not eat the memory
+MCP_PAGES_MAX_COUNT = 100  # pages of that listing: the same
+MCP_SSE_EVENT_BYTES = 64 * 1024 * 1024  # one event of an HTTP server: a whole result, held in memory
+MCP_CONNECT_MS = 15_000  # DNS, TCP and TLS each, as for providers
+MCP_DELETE_MS = 2_000  # saying goodbye to an HTTP server: nothing depends on its answer
+MCP_STDERR_BYTES = 4 * 1024  # the last words of a stdio server, kept for the log in case it fails
+MCP_SECRET_MIN_CHARS = 4  # a shorter value is no secret, and replacing it would garble every message
+
 # --- slash commands ----------------------------------------------------------------------------------------------
 TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry

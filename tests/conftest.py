@@ -8,7 +8,11 @@ from hypothesis import settings
 
 TESTS = Path(__file__).parent
 FOLDERS_WITH_A_MARKER = frozenset({"contract", "crash", "e2e"})
-SKIP_LLAMA = "AURA_SKIP_LLAMA"
+# What a variable leaves out when it is 1, by marker.
+SKIPS = {
+    "llama": ("AURA_SKIP_LLAMA", "a real llama-server"),
+    "mcp_servers": ("AURA_SKIP_MCP", "published MCP servers"),
+}
 
 # The machine is shared, so a time limit per example would only report the neighbours.
 settings.register_profile("aura", deadline=None, print_blob=True)
@@ -17,11 +21,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "aura"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test by its folder, and leaves the llama-server tests out when the environment says so."""
-    leave_out = pytest.mark.skip(reason=f"{SKIP_LLAMA}=1: the tests against a real llama-server are left out")
+    """Marks every test by its folder, and leaves those that need other people's servers out when told so."""
+    left_out = {
+        marker: pytest.mark.skip(reason=f"{variable}=1: the tests against {what} are left out")
+        for marker, (variable, what) in SKIPS.items()
+        if os.environ.get(variable) == "1"
+    }
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in FOLDERS_WITH_A_MARKER:
             item.add_marker(folder)
-        if os.environ.get(SKIP_LLAMA) == "1" and item.get_closest_marker("llama"):
-            item.add_marker(leave_out)
+        for marker, leave_out in left_out.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(leave_out)

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import cast
 
 from aura.config.agents import RawAgent
-from aura.config.features import build_tools
+from aura.config.features import build_tools, choose_servers
 from aura.config.fingerprint import with_fingerprint
 from aura.config.readers import describe
 from aura.config.schema import Place, Settings, overlay
-from aura.config.spec import AgentSpec, GenerationSpec, ModelSpec, ProviderSpec, Think
+from aura.config.spec import AgentSpec, GenerationSpec, McpServerSpec, ModelSpec, ProviderSpec, Think
 from aura.errors import ConfigInvalid
 
 _NO_PROVIDER = "There is no provider; add a file such as config/providers/local.yaml."
 
 
-def build_agent(raw: RawAgent, features: Settings, providers: Mapping[str, ProviderSpec]) -> AgentSpec:
+def build_agent(
+    raw: RawAgent, features: Settings, providers: Mapping[str, ProviderSpec], servers: Mapping[str, McpServerSpec]
+) -> AgentSpec:
     """Return the agent, complete. `raw` has inherited already, `features` are those of all homes.
 
     Raises `ConfigInvalid` when the agent names no model or provider, one that is not there, or a model that its
@@ -35,6 +37,7 @@ def build_agent(raw: RawAgent, features: Settings, providers: Mapping[str, Provi
             hidden=settings.get("hide", False),
             default=settings.get("default", False),
             tools=build_tools(settings),
+            mcp=choose_servers(settings, servers.values()),
         )
     )
 

@@ -5,14 +5,14 @@ The same tables read the `features` key of an agent. What the values mean is the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from aura import limits
 from aura.config.files import YAML_SUFFIXES, list_files, read_text
 from aura.config.readers import Flag, Texts, Whole
 from aura.config.schema import Later, Place, Settings, Table, overlay, read_settings
-from aura.config.spec import BashSpec, PolicySpec, ToolsSpec
+from aura.config.spec import BashSpec, McpServerSpec, NamesSpec, PolicySpec, ToolsSpec
 from aura.config.yaml_text import parse_yaml
 
 POLICY_TABLE: Table = {"auto": Texts("Read"), "confirm": Texts("Bash:git push*"), "deny": Texts("Bash:sudo *")}
@@ -55,6 +55,7 @@ _SANDBOX: Table = {"enabled": Flag(), "required": Flag(), "restrictions": _ACCES
 FEATURES_TABLE: Table = {
     "tools": _TOOLS,
     "sandbox": _SANDBOX,
+    "mcp": {"enabled": Texts("git*"), "disabled": Texts("git*")},
     "compaction": Later("compaction is"),
     "title": Later("generating titles is"),
     "thinking": Later("handling earlier thinking is"),
@@ -64,7 +65,6 @@ FEATURES_TABLE: Table = {
     "tts": Later("text to speech is"),
     "subagent": Later("sub-agents are"),
     "plugins": Later("plugins are"),
-    "mcp": Later("MCP is"),
     "estimation": Later("choosing the token estimate is"),
     "guardrail": Later("the guardrail is"),
     "headless": Later("headless liveness is"),
@@ -103,6 +103,12 @@ def build_tools(settings: Settings) -> ToolsSpec:
     )
 
 
+def choose_servers(settings: Settings, servers: Iterable[McpServerSpec]) -> tuple[McpServerSpec, ...]:
+    """Return the servers that an agent's features let it use: all by default, and a disabled one never."""
+    names = NamesSpec(_lower(settings.texts("features.mcp.enabled")), _lower(settings.texts("features.mcp.disabled")))
+    return tuple(server for server in servers if names.accept(server.name))
+
+
 def sandbox_notice(settings: Settings) -> str | None:
     """Return the notice for a sandbox that is asked for but not required, None when none is asked for.
 
@@ -116,6 +122,10 @@ def sandbox_notice(settings: Settings) -> str | None:
         hint = "Set sandbox.required: false to run without it, or sandbox.enabled: false."
         raise enabled.place.error(problem, hint=hint)
     return f"{enabled.place}: {problem}; tools run without it"
+
+
+def _lower(globs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(glob.lower() for glob in globs)
 
 
 def _policy(settings: Settings) -> PolicySpec:

@@ -10,7 +10,10 @@ from aura.config.spec import AgentSpec, Secret
 from aura.jsontypes import JsonValue
 from aura.wire.canonical import encode
 
-_LEFT_OUT = frozenset({"fingerprint", "source", "prompt_source", "home", "token", "token_variables"})
+_LEFT_OUT = frozenset(
+    ("fingerprint", "source", "prompt_source", "home", "token", "token_variables")
+    + ("target", "secrets", "secret_variables")
+)
 
 
 def with_fingerprint(agent: AgentSpec) -> AgentSpec:

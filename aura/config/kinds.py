@@ -11,11 +11,10 @@ from pathlib import Path
 from aura.config.files import MARKDOWN_SUFFIXES, YAML_SUFFIXES, list_files
 from aura.errors import ConfigInvalid
 
-KINDS_READ = ("agents", "providers", "features", "sandbox", "commands")
+KINDS_READ = ("agents", "providers", "mcp", "features", "sandbox", "commands")
 _LATER: Mapping[str, str] = {
     "modes": "modes",
     "prompts": "system prompts",
-    "mcp": "MCP servers",
     "lsp": "language servers",
     "tasks": "tasks",
     "rules": "stored approvals",

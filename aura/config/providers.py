@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
-from urllib.parse import urlsplit
 
 from aura import limits
+from aura.config.addresses import find_address_problem
 from aura.config.files import YAML_SUFFIXES, list_files, read_text
 from aura.config.readers import Choice, Duration, Text, Texts, Whole
 from aura.config.schema import Later, Place, Settings, Table, read_entries, read_settings
-from aura.config.spec import PROVIDER_TYPES, ModelsSpec, ProviderSpec, ProviderType, RetrySpec, Secret
+from aura.config.spec import PROVIDER_TYPES, NamesSpec, ProviderSpec, ProviderType, RetrySpec, Secret
 from aura.config.yaml_text import Tree, parse_yaml
 
 NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{limits.CONFIG_NAME_MAX_CHARS - 1}}}")
@@ -90,7 +90,7 @@ def resolve_provider(raw: RawProvider, environ: Mapping[str, str]) -> tuple[Prov
         file=_script(raw) if raw.type == "script" else None,
         timeout_ms=settings.get("timeout", limits.PROVIDER_TIMEOUT_MS),
         retry=_retry(raw),
-        models=ModelsSpec(settings.texts("models.include"), settings.texts("models.exclude")),
+        models=NamesSpec(settings.texts("models.include"), settings.texts("models.exclude")),
         token_variables=variables,
     )
     return spec, notices
@@ -129,30 +129,10 @@ def _url(raw: RawProvider) -> str:
     hint = "Use an address such as http://127.0.0.1:8080."
     if not text:
         raise raw.place.error(f"the key url is missing, which a provider of type {raw.type} needs", hint=hint)
-    problem = _url_problem(text)
+    problem = find_address_problem(text)
     if problem:
         raise place.error(problem, hint=hint)
     return text.rstrip("/")
-
-
-def _url_problem(text: str) -> str | None:
-    """Say what is wrong with an address, without showing it: it may hold a password."""
-    if not text.isascii() or not text.isprintable() or " " in text:
-        return "the address holds characters that an address cannot hold"
-    try:
-        parts = urlsplit(text)
-        port_ok = parts.port != 0
-    except ValueError:
-        return "the address has a bad host or port"
-    if parts.scheme not in ("http", "https"):
-        return "the address begins with neither http:// nor https://"
-    if not parts.hostname or not port_ok:
-        return "the address has a bad host or port"
-    if parts.username is not None or parts.password is not None:
-        return "the address holds a user name or password, which belongs into the key token"
-    if parts.query or parts.fragment or "?" in text or "#" in text:
-        return "the address holds a query or fragment"
-    return None
 
 
 def _script(raw: RawProvider) -> Path:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from aura.config.yaml_text import Scalar, Tree
 
-Value: TypeAlias = "bool | int | float | str | tuple[str, ...]"
+Value: TypeAlias = "bool | int | float | str | tuple[str, ...] | Mapping[str, str]"
 Found: TypeAlias = "Scalar | tuple[Tree, ...] | Mapping[str, Tree]"
 
 _SHOWN_MAX_CHARS = 60
@@ -117,9 +117,11 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A list of texts, none of them empty. It may be empty itself."""
+    """A list of texts. It may be empty itself; its items only with `blank`. A `secret` is never shown in an error."""
 
     example: str = "*"
+    blank: bool = False
+    secret: bool = False
 
     @property
     def accepts(self) -> str:
@@ -127,12 +129,43 @@ class Texts:
 
     def read(self, value: Found) -> tuple[str, ...]:
         if not isinstance(value, tuple):
-            raise Unacceptable(f"found {describe(value)}")
+            raise Unacceptable(f"found {self._show(value)}")
         return tuple(self._item(index, item.value) for index, item in enumerate(value))
 
     def _item(self, index: int, value: Found) -> str:
-        if not isinstance(value, str) or not value.strip():
-            raise Unacceptable(f"item {index + 1} is {describe(value)}")
+        if not isinstance(value, str) or not (self.blank or value.strip()):
+            raise Unacceptable(f"item {index + 1} is {self._show(value)}")
+        return value
+
+    def _show(self, value: Found) -> str:
+        return kind_of(value).removeprefix("found ") if self.secret else describe(value)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretTexts:
+    """A mapping from names, which match `pattern`, to texts, which are never shown in an error.
+
+    `what` says in words what the names are.
+    """
+
+    what: str
+    pattern: re.Pattern[str]
+    example: str
+
+    @property
+    def accepts(self) -> str:
+        return f"a mapping from {self.what} to texts, such as {{{self.example}}}"
+
+    def read(self, value: Found) -> Mapping[str, str]:
+        if not isinstance(value, Mapping):
+            raise Unacceptable(kind_of(value))
+        return {name: self._item(name, item.value) for name, item in value.items()}
+
+    def _item(self, name: str, value: Found) -> str:
+        if not self.pattern.fullmatch(name):
+            raise Unacceptable(f"found the name {describe(name)}")
+        if not isinstance(value, str):
+            raise Unacceptable(f"at {name}: {kind_of(value)}{_quote_hint(value)}")
         return value
 
 

@@ -1,7 +1,7 @@
 """Loads the whole configuration of the homes, and picks an agent out of it (engine.md 1.3, 1.5 and 1.8).
 
-Homes are read in order; of two agents or providers with one name the later home's wins whole, features merge key by
-key. Everything that can be checked without contacting anybody is checked here. It writes nothing.
+Homes are read in order; of two agents, providers or servers with one name the later home's wins whole, features merge
+key by key. Everything that can be checked without contacting anybody is checked here. It writes nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from aura.config.commands import read_commands
 from aura.config.features import MAX_STEPS, TOKEN_BUDGET, read_features, sandbox_notice
 from aura.config.fingerprint import with_fingerprint
 from aura.config.kinds import read_kind_notices
+from aura.config.mcp import RawServer, read_servers, resolve_server
 from aura.config.prompt import is_template, prompt_variables, render_prompt
 from aura.config.providers import RawProvider, read_providers, resolve_provider
 from aura.config.readers import Reader, Unacceptable, describe
@@ -46,7 +47,8 @@ class Overrides:
 
 
 def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuration:
-    """Return all agents, providers and commands of the homes, resolved and checked. `environ` gives the tokens.
+    """Return all agents, providers, MCP servers and commands of the homes, resolved and checked. `environ` gives the
+    tokens.
 
     Reads files only; contacts nobody; any thread may call it. A configuration without agents is returned as such:
     `get_agent` refuses it.
@@ -56,24 +58,29 @@ def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuratio
     notices = [notice for home in homes.layers for notice in read_kind_notices(home)]
     raw_providers: dict[str, RawProvider] = {}
     raw_agents: dict[str, RawAgent] = {}
+    raw_servers: dict[str, RawServer] = {}
     commands: dict[str, CommandSpec] = {}
     for home in homes.layers:
         raw_providers |= read_providers(home)
         raw_agents |= read_agents(home)
+        raw_servers |= read_servers(home)
         commands |= read_commands(home)
     features = overlay(read_features(home) for home in homes.layers)
 
     resolved = {key: resolve_provider(raw, environ) for key, raw in sorted(raw_providers.items())}
     providers = {key: provider for key, (provider, _) in resolved.items()}
+    servers = {key: resolve_server(raw, environ) for key, raw in sorted(raw_servers.items()) if not raw.disabled}
     merged = inherit(raw_agents)
-    agents = {key: build_agent(raw, features, providers) for key, raw in sorted(merged.items())}
+    agents = {key: build_agent(raw, features, providers, servers) for key, raw in sorted(merged.items())}
     _check_one_default(list(merged.values()))
     _check_prompts(agents, homes)
 
     for agent in agents.values():
         notices += resolved[agent.model.provider.name][1]
     notices += _sandbox_notices(merged, features)
-    return Configuration(homes, agents, providers, tuple(dict.fromkeys(notices)), dict(sorted(commands.items())))
+    return Configuration(
+        homes, agents, providers, tuple(dict.fromkeys(notices)), dict(sorted(commands.items())), servers
+    )
 
 
 def find_agent(configuration: Configuration, name: str) -> AgentSpec | None:
@@ -139,8 +146,10 @@ def secret_values(configuration: Configuration) -> frozenset[str]:
 
 
 def secret_variables(configuration: Configuration) -> frozenset[str]:
-    """Return the names of the environment variables that hold or may hold a provider token."""
-    return frozenset(name for provider in configuration.providers.values() for name in provider.token_variables)
+    """Return the names of the environment variables that hold or may hold a token of a provider or an MCP server."""
+    providers = (name for provider in configuration.providers.values() for name in provider.token_variables)
+    servers = (name for server in configuration.servers.values() for name in server.secret_variables)
+    return frozenset((*providers, *servers))
 
 
 def _read(reader: Reader, value: str | int, flag: str, kind: type[V]) -> V:

@@ -85,6 +85,15 @@ class Settings:
             raise TypeError(f"the table reads {key} as {type(setting.value).__name__}, not as a list")
         return setting.value
 
+    def texts_by_name(self, key: str) -> Mapping[str, str]:
+        """Return the mapping from names to texts at `key`, an empty one when it is not set."""
+        setting = self.items.get(key)
+        if setting is None:
+            return {}
+        if not isinstance(setting.value, Mapping):
+            raise TypeError(f"the table reads {key} as {type(setting.value).__name__}, not as a mapping")
+        return setting.value
+
     def place(self, key: str, otherwise: Place) -> Place:
         """Return where `key` was written, `otherwise` when it was not."""
         setting = self.items.get(key)

@@ -45,17 +45,17 @@ class RetrySpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsSpec:
-    """Which model names a provider may be asked for. Globs know `*` only; an empty `include` means all."""
+class NamesSpec:
+    """Which names, of models or of servers, may be used. Globs know `*` only; an empty `include` means all."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def accept(self, model: str) -> bool:
-        """Tell whether the provider may be asked for `model`. Exclude beats include; case matters."""
-        if any(_matches(glob, model) for glob in self.exclude):
+    def accept(self, name: str) -> bool:
+        """Tell whether `name` may be used. Exclude beats include; case matters."""
+        if any(_matches(glob, name) for glob in self.exclude):
             return False
-        return not self.include or any(_matches(glob, model) for glob in self.include)
+        return not self.include or any(_matches(glob, name) for glob in self.include)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,44 @@ class ProviderSpec:
     file: Path | None = None
     timeout_ms: int = limits.PROVIDER_TIMEOUT_MS
     retry: RetrySpec = field(default_factory=RetrySpec)
-    models: ModelsSpec = field(default_factory=ModelsSpec)
+    models: NamesSpec = field(default_factory=NamesSpec)
     token_variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StdioTarget:
+    """A command to start. All of it may hold secrets, because variables are expanded in all of it."""
+
+    command: Secret
+    args: tuple[Secret, ...] = ()
+    env: tuple[tuple[str, Secret], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    """An address to speak to."""
+
+    url: Secret
+    headers: tuple[tuple[str, Secret], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerSpec:
+    """One enabled entry of `config/mcp/**.yaml` (engine.md section 9). `name` is lower case, `source` the YAML file.
+
+    `timeout_ms` is for connecting, initializing and listing together. `written` is what identifies the target, as it
+    was written: variables by name, and no value of `env` or `headers`. `secrets` are the values that no message may
+    show; `secret_variables` names the environment variables that are kept from other child processes.
+    """
+
+    name: str
+    source: Path
+    target: StdioTarget | HttpTarget
+    written: tuple[str, ...] = ()
+    timeout_ms: int = limits.MCP_TIMEOUT_MS
+    required: bool = False
+    secrets: tuple[Secret, ...] = ()
+    secret_variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +192,7 @@ class AgentSpec:
     hidden: bool = False
     default: bool = False
     tools: ToolsSpec = field(default_factory=ToolsSpec)
+    mcp: tuple[McpServerSpec, ...] = ()
     fingerprint: str = ""
 
 
@@ -193,7 +230,8 @@ class Homes:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """All agents, providers and custom commands of the homes, by lower-cased name and in the order of these names.
+    """All agents, providers, custom commands and enabled MCP servers of the homes, by lower-cased name and in the order
+    of these names.
 
     `notices` says, one line each, what somebody should know although nothing is wrong enough to stop.
     """
@@ -203,6 +241,7 @@ class Configuration:
     providers: Mapping[str, ProviderSpec]
     notices: tuple[str, ...] = ()
     commands: Mapping[str, CommandSpec] = field(default_factory=dict)
+    servers: Mapping[str, McpServerSpec] = field(default_factory=dict)
 
 
 def _matches(glob: str, text: str) -> bool:

@@ -172,7 +172,8 @@ def failed(call: Call, message: str, interruption: Interruption | None = None) -
 
 
 def _validate(call: Call, tool: Tool) -> None:
-    problem = schema.find_problem(tool.spec.parameters, call.arguments)
+    check = schema.find_problem if tool.spec.own_schema else schema.find_foreign_problem
+    problem = check(tool.spec.parameters, call.arguments)
     if problem is not None:
         raise _Refused(f"invalid arguments for {call.name}: {problem}")
 

@@ -1,4 +1,4 @@
-"""Makes agents ready to work: configuration, provider, tools, rendered prompt. It contacts no provider."""
+"""Makes agents ready to work: configuration, provider, tools, MCP servers, rendered prompt. It contacts no provider."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from aura.config.resolve import get_agent, load_configuration, secret_values, se
 from aura.config.spec import Configuration, Homes, ProviderSpec
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
+from aura.engine.mcp.servers import McpServers
 from aura.engine.providers.base import Provider
 from aura.engine.providers.registry import build_provider
 from aura.engine.tools.done import DoneTool
@@ -35,10 +36,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class AgentFactory:
-    """Agents of one configuration for one session. Each provider is built once. One thread at a time.
+    """Agents of one configuration for one session. Each provider is built once, each MCP server connected once. One
+    thread at a time.
 
     What the agents of a session share outlives each of them: which files were read, how full the context is, where long
-    outputs go. `environ` is the environment at the start, with secrets.
+    outputs go, which servers are connected. `environ` is the environment at the start, with secrets.
     """
 
     configuration: Configuration
@@ -48,6 +50,7 @@ class AgentFactory:
     environ: Mapping[str, str] = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
     spill_dir: Path
+    servers: McpServers
     gauge: Gauge = field(default_factory=Gauge)
     reads: ReadTracker = field(default_factory=ReadTracker)
     providers: dict[str, tuple[ProviderSpec, Provider]] = field(default_factory=dict)
@@ -55,11 +58,15 @@ class AgentFactory:
     def make(self, selection: Selection, *, prefix: str = "--") -> Candidate:
         """Return the selected agent. `prefix` stands before the name of an override in an error.
 
-        The candidate's selection names its agent, and has `done` only if the agent has that tool. Raises
-        `ConfigInvalid`.
+        The candidate's selection names its agent, and has `done` only if the agent has that tool. MCP servers of the
+        agent that are not connected yet are, which may take as long as they may take to start. Raises `ConfigInvalid`
+        and `McpUnavailable`.
         """
         own = get_agent(self.configuration, selection.agent)
         spec = with_overrides(self.configuration, own, selection.overrides, prefix=prefix)
+        prompt = render_prompt(spec, prompt_variables(spec, self.configuration.homes, self.workdir))
+        provider = self._provider(spec.model.provider.name)
+        own_tools = (*BUILT_IN, DoneTool()) if selection.done else BUILT_IN
         toolbox = Toolbox(
             spec=spec.tools,
             workdir=self.workdir,
@@ -67,16 +74,16 @@ class AgentFactory:
             spill_dir=self.spill_dir,
             reads=self.reads,
             context_use=self.gauge.read,
-            tools=(*BUILT_IN, DoneTool()) if selection.done else BUILT_IN,
+            tools=(*own_tools, *self.servers.connect(spec.mcp, self.environment)),
             auto=selection.auto,
         )
-        prompt = render_prompt(spec, prompt_variables(spec, self.configuration.homes, self.workdir))
-        agent = Agent(spec, self._provider(spec.model.provider.name), toolbox, prompt, self.gauge)
+        agent = Agent(spec, provider, toolbox, prompt, self.gauge)
         has_done = selection.done and toolbox.find(DoneTool.spec.name) is not None
         return Candidate(replace(selection, agent=spec.name, done=has_done), agent)
 
     def reread(self) -> AgentFactory:
-        """Return a factory of the configuration as the files have it now. Providers that did not change are kept.
+        """Return a factory of the configuration as the files have it now. Providers that did not change are kept, and
+        so are connected MCP servers; lost and failed ones are tried again.
 
         Raises `ConfigInvalid`; this factory is as good as before in any case.
         """
@@ -88,10 +95,12 @@ class AgentFactory:
             name: value for name, value in self.environment.items() if name not in erased and value not in secrets
         }
         kept = {name: made for name, made in self.providers.items() if configuration.providers.get(name) == made[0]}
+        self.servers.forget_failures()
         return replace(self, configuration=configuration, environment=environment, providers=kept)
 
     def close(self) -> None:
-        """Remove the long outputs that were put aside."""
+        """Close the MCP servers and remove the long outputs that were put aside."""
+        self.servers.close()
         shutil.rmtree(self.spill_dir, ignore_errors=True)
 
     def _provider(self, name: str) -> Provider:
@@ -102,7 +111,7 @@ class AgentFactory:
 
 
 def make_factory(homes: Homes, workdir: Path, io: IoThread, clock: Clock) -> AgentFactory:
-    """Load the configuration and return its factory. Provider tokens leave this process's environment.
+    """Load the configuration and return its factory. Tokens of providers and servers leave this process's environment.
 
     Main thread, before any child process is started. Raises `ConfigInvalid`.
     """
@@ -111,7 +120,8 @@ def make_factory(homes: Homes, workdir: Path, io: IoThread, clock: Clock) -> Age
     _erase_secrets(configuration)
     environment = child_environment(secret_values(configuration))
     spill_dir = Path(tempfile.mkdtemp(prefix="aura-output-"))
-    return AgentFactory(configuration, workdir, io, clock, environ, environment, spill_dir)
+    servers = McpServers(io, workdir)
+    return AgentFactory(configuration, workdir, io, clock, environ, environment, spill_dir, servers)
 
 
 def _erase_secrets(configuration: Configuration) -> frozenset[str]:

@@ -16,16 +16,16 @@ from aura import events as e
 from aura import limits
 from aura.clock import Clock, format_time
 from aura.config.resolve import Overrides
-from aura.config.spec import Configuration, Homes
+from aura.config.spec import Homes
 from aura.conversation import Header
 from aura.engine.io import IoThread
 from aura.errors import NotFound
 from aura.ids import check_session_id, new_session_id
-from aura.runtime.agents import make_factory
+from aura.runtime.agents import AgentFactory, make_factory
 from aura.runtime.alarm import AlarmThread
 from aura.runtime.commands.custom import shadowed_notices
 from aura.runtime.commit import find_commit
-from aura.runtime.current import restore_agent
+from aura.runtime.current import mcp_notices, restore_agent
 from aura.runtime.feeds import Feeds, Signal
 from aura.runtime.host import HostParts, open_host
 from aura.runtime.inbox import Inbox
@@ -66,8 +66,8 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
     """Open the store, take the session, recover what a crash left, save it, and return the service.
 
     When this returns, the session's start events are committed. Raises `ConfigInvalid`, `NotFound`, `InvalidId`,
-    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, a provider's failure where a model is restored, and store errors;
-    everything opened before is closed again then.
+    `SessionLocked`, `SessionFrozen`, `ResumeFailed`, `McpUnavailable`, a provider's failure where a model is restored,
+    and store errors; everything opened before is closed again then.
     """
     closers: list[Callable[[], object]] = []
     try:
@@ -89,7 +89,7 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         if not resumed:
             factory.make(start)  # a bad configuration must not leave an empty session behind
         session_id = _find_session(store, plan.resume) if plan.resume else _create_session(store, clock)
-        notices = tuple(_config_notices(factory.configuration))
+        notices = partial(_notices, factory)
         restore = partial(restore_agent, factory, start)
         host = open_host(
             parts, session_id, restore, url=url, resumed=resumed, notices=notices, settle_ms=plan.settle_ms
@@ -123,6 +123,9 @@ def _create_session(store: Store, clock: Clock) -> str:
     return store.create_session(Header(id=new_session_id(), title="", created_at=now, updated_at=now)).id
 
 
-def _config_notices(configuration: Configuration) -> list[e.Notice]:
+def _notices(factory: AgentFactory) -> list[e.Notice]:
+    """Return what the configuration and, once the agent is made, its MCP servers want said at the start."""
+    configuration = factory.configuration
     texts = (*configuration.notices, *shadowed_notices(configuration.commands))
-    return [e.Notice(level="warning", origin="config", message=text) for text in texts]
+    config = [e.Notice(level="warning", origin="config", message=text) for text in texts]
+    return [*config, *mcp_notices(factory.servers)]

@@ -12,6 +12,7 @@ from aura import events as e
 from aura.config.resolve import get_agent
 from aura.config.spec import AgentSpec, CommandSpec, Configuration
 from aura.engine.history import History
+from aura.engine.mcp.servers import McpServers
 from aura.engine.providers.base import ProviderError
 from aura.engine.scope import Scope
 from aura.engine.turn import Agent
@@ -62,7 +63,7 @@ class CurrentAgent:
         return self.configuration.commands
 
     def prepare(self, selection: Selection) -> Candidate:
-        """Return the agent that `selection` makes, without a change. Raises `ConfigInvalid`."""
+        """Return the agent that `selection` makes, without a change. Raises `ConfigInvalid` and `McpUnavailable`."""
         return self._factory.make(selection, prefix="")
 
     def take(self, candidate: Candidate, contact: Scope | None = None) -> None:
@@ -78,9 +79,17 @@ class CurrentAgent:
             window = agent.gauge.window if same else 0
         self._taken = candidate
         self._set_window(window)
+        self._factory.servers.keep(agent.spec.mcp)
+
+    def take_notices(self) -> list[e.Notice]:
+        """Return what somebody should know of the MCP servers that were connected since the last time."""
+        return mcp_notices(self._factory.servers)
 
     def reload(self) -> None:
-        """Read the configuration again and make the agent anew. Raises `ConfigInvalid`; then nothing has changed."""
+        """Read the configuration again and make the agent anew.
+
+        Raises `ConfigInvalid` and `McpUnavailable`; then nothing has changed.
+        """
         factory = self._factory.reread()
         candidate = factory.make(self.selection, prefix="")
         self._factory = factory
@@ -113,8 +122,8 @@ def restore_agent(
 ) -> tuple[CurrentAgent, tuple[str, ...]]:
     """Return the agent that a session with this `meta` goes on with, and notices of what could not be restored.
 
-    Contacts the provider only for a model that is restored or replaced. Raises `ResumeFailed`, `ConfigInvalid`, and a
-    provider's failure under its own code (contract.md, Serve; engine.md, appendix J).
+    Contacts the provider only for a model that is restored or replaced. Raises `ResumeFailed`, `ConfigInvalid`,
+    `McpUnavailable`, and a provider's failure under its own code (contract.md, Serve; engine.md, appendix J).
     """
     restored = restore_selection(factory.configuration, start, meta)
     current = CurrentAgent(factory, factory.make(restored.selection), start)
@@ -124,6 +133,11 @@ def restore_agent(
         except ProviderError as error:
             raise _startup_error(error) from error
     return current, restored.notices
+
+
+def mcp_notices(servers: McpServers) -> list[e.Notice]:
+    """Return what is to be said of the MCP servers that were connected since the last time."""
+    return [e.Notice(level="warning", origin="mcp", message=text) for text in servers.take_notices()]
 
 
 def _model_of(agent: Agent) -> tuple[str, str, int | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aura import __version__, limits
@@ -216,15 +216,15 @@ def open_host(
     *,
     url: str | None,
     resumed: bool,
-    notices: tuple[e.Notice, ...] = (),
+    notices: Callable[[], Sequence[e.Notice]] = tuple,
     settle_ms: int = limits.SETTLE_MS,
 ) -> Host:
     """Take a session, record what a crash left of it, save it, and return its host.
 
     `open_agent` is given the session's meta and returns the agent to go on with, and notices of what could not be
-    restored; see `restore_agent`. When this returns, `server.started`, notices, one `run.lost` per unsettled run and
-    `session.persisted{start}` are committed, in this order (interfaces.md section 9). Raises `SessionLocked`,
-    `SessionFrozen`, `NotFound`, what `open_agent` raises, and store errors.
+    restored; see `restore_agent`. `notices` are asked for after that. When this returns, `server.started`, notices, one
+    `run.lost` per unsettled run and `session.persisted{start}` are committed, in this order (interfaces.md section 9).
+    Raises `SessionLocked`, `SessionFrozen`, `NotFound`, what `open_agent` raises, and store errors.
     """
     store, clock = parts.store, parts.clock
     lease = store.acquire(session_id, Holder(os.getpid(), url))
@@ -242,7 +242,7 @@ def open_host(
         session = Session(session_id, store, lease, saver, recorder, parts.feeds, parts.inbox, clock, parts.alarm, live)
         recorder.record(started, None)
         warnings = tuple(e.Notice(level="warning", origin="resume", message=text) for text in unrestored)
-        for notice in (*notices, *warnings):
+        for notice in (*notices(), *warnings):
             recorder.record(notice, None)
         for item in recovered.events:
             recorder.record(item.event, item.run_id)

@@ -18,6 +18,7 @@ from aura.conversation import Call, Message
 from aura.engine.history import History
 from aura.engine.io import IoThread
 from aura.engine.lane import TurnOutcome
+from aura.engine.mcp.servers import McpServers
 from aura.engine.scope import Scope
 from aura.engine.turn import Agent
 from aura.runtime.agents import AgentFactory, Candidate, make_factory
@@ -148,7 +149,9 @@ def open_desk(root: Path) -> Iterator[Desk]:
 def current_of(agent: Agent, folder: Path) -> CurrentAgent:
     """Return a ready-made agent as the one at work, for hosts whose configuration does not matter."""
     configuration = Configuration(Homes((folder,), folder, folder), {agent.spec.name.lower(): agent.spec}, {})
-    factory = AgentFactory(configuration, folder, IoThread(), SystemClock(), {}, {}, folder, gauge=agent.gauge)
+    io = IoThread()
+    servers = McpServers(io, folder)
+    factory = AgentFactory(configuration, folder, io, SystemClock(), {}, {}, folder, servers, gauge=agent.gauge)
     selection = Selection(agent.spec.name)
     return CurrentAgent(factory, Candidate(selection, agent), selection)
 

@@ -29,7 +29,8 @@ class ToolSpec:
 
     `read_only`: it changes nothing, so its start need not be durable. `parallel`: it may run beside others of one
     batch. `path_parameter`: the argument that policy patterns match (engine.md 6.4): a path, or Bash's command.
-    `ends_turn`: a call that went well ends the turn after its batch.
+    `ends_turn`: a call that went well ends the turn after its batch. `own_schema`: the parameters were declared by us
+    and are checked here; else whoever declared them checks them.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ToolSpec:
     parallel: bool = True
     path_parameter: str | None = None
     ends_turn: bool = False
+    own_schema: bool = True
 
 
 @dataclass(frozen=True, slots=True)

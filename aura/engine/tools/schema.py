@@ -2,7 +2,7 @@
 
 It knows the part of JSON Schema that the built-in tools use, and is stricter than that standard in one point: a
 parameter that is not declared is refused. A null for an optional parameter counts as absent,
-because some models send it so. Schemas of other people's tools are not its business.
+because some models send it so. Of arguments for other people's tools it says only whether they are an object.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ def find_problem(schema: JsonObject, arguments: object) -> str | None:
     if not problems:
         return None
     return f"{'; '.join(problems[:_SHOWN_PROBLEMS])}; {_valid_parameters(schema)}"
+
+
+def find_foreign_problem(schema: JsonObject, arguments: object) -> str | None:
+    """Return what is wrong with arguments whose schema is not ours: that they are no object, or None."""
+    if isinstance(arguments, Mapping):
+        return None
+    return f"the arguments must be an object, not {_name_of(arguments)}; {_valid_parameters(schema)}"
 
 
 def get_text(arguments: Mapping[str, JsonValue], name: str) -> str:

@@ -49,14 +49,16 @@ class CommandContext:
         return overlay(self.selection.overrides, overrides)
 
     def change(self, selection: Selection) -> Candidate:
-        """Let another agent take over from the next turn on; return it. Raises `ConfigInvalid`."""
+        """Let another agent take over from the next turn on; return it. Raises `ConfigInvalid` and `McpUnavailable`."""
         candidate = self.current.prepare(selection)
         self.current.take(candidate)
         self.announce()
         return candidate
 
     def announce(self) -> None:
-        """Make conversation and status say which agent works now."""
+        """Make conversation and status say which agent works now, and tell what its MCP servers want told."""
+        for notice in self.current.take_notices():
+            self.lane.emit(notice)
         self.current.store(self.history)
         self.lane.emit(self.current.status())
 

@@ -10,6 +10,7 @@ import pytest
 from aura.config.agents import AGENT_TABLE
 from aura.config.commands import COMMAND_TABLE
 from aura.config.features import FEATURES_TABLE
+from aura.config.mcp import MCP_TABLES
 from aura.config.resolve import get_agent, load_configuration
 from aura.config.schema import Later, Table
 from aura.config.spec import Homes
@@ -34,7 +35,7 @@ def leaves(table: Table, prefix: str = "") -> Iterator[str]:
 
 
 def test_the_page_has_the_examples_that_are_tested() -> None:
-    assert {name: len(files) for name, files in examples().items()} == {"smallest": 2, "full": 6}
+    assert {name: len(files) for name, files in examples().items()} == {"smallest": 2, "full": 7}
 
 
 @pytest.mark.parametrize(("name", "agents"), [("smallest", ["main"]), ("full", ["base", "worker"])])
@@ -43,7 +44,7 @@ def test_an_example_is_a_valid_configuration(tmp_path: Path, name: str, agents: 
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    environ = {"LOCAL_TOKEN": "x"}
+    environ = {"LOCAL_TOKEN": "x", "TICKETS_TOKEN": "y"}
     configuration = load_configuration(Homes((tmp_path,), tmp_path, tmp_path), environ)
     assert list(configuration.agents) == agents
     assert configuration.notices == ()
@@ -53,6 +54,7 @@ def test_an_example_is_a_valid_configuration(tmp_path: Path, name: str, agents: 
 def test_every_key_is_on_the_page() -> None:
     text = PAGE.read_text()
     keys = [*leaves({key: rule for key, rule in AGENT_TABLE.items() if key != "features"}), *leaves(FEATURES_TABLE)]
+    keys += [key for table in MCP_TABLES.values() for key in leaves(table)]
     keys += leaves(COMMAND_TABLE)
     assert len(keys) > 30
     missing = [key for key in keys if f"`{key}`" not in text and f"`{key.rsplit('.', 1)[-1]}`" not in text]

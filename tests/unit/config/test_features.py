@@ -43,13 +43,13 @@ def test_an_error_in_a_feature_file_names_it(home: Home) -> None:
     assert (error.hint or "").startswith("Did you mean max_steps? Accepted here: bash, max_steps,")
 
 
-@pytest.mark.parametrize("section", ["compaction", "title", "guardrail", "mcp", "subagent", "plugins", "estimation"])
+@pytest.mark.parametrize("section", ["compaction", "title", "guardrail", "subagent", "plugins", "estimation"])
 def test_sections_of_a_later_version_are_not_supported_yet(home: Home, section: str) -> None:
     path = home.write("config/features/x.yaml", f"{section}: {{a: 1}}\n")
     error = home.refusal()
     assert error.message.startswith(f"{path}:1: {section}: ")
     assert "not supported yet" in error.message
-    assert error.hint == "Leave it out; supported here: sandbox, tools."
+    assert error.hint == "Leave it out; supported here: mcp, sandbox, tools."
 
 
 @pytest.mark.parametrize("folder", ["sandbox", "features"])

@@ -3,7 +3,7 @@
 import pytest
 
 from aura.config.resolve import secret_values, secret_variables
-from aura.config.spec import ModelsSpec, ProviderSpec, RetrySpec, Secret
+from aura.config.spec import NamesSpec, ProviderSpec, RetrySpec, Secret
 from tests.unit.config.home import Home
 
 SECRET = "sk-0123456789abcdef"
@@ -39,7 +39,7 @@ def test_every_key_of_a_provider_is_read(home: Home) -> None:
     assert spec.token == Secret("t")
     assert spec.timeout_ms == 600_000
     assert spec.retry == RetrySpec(3, 500, 2_000)
-    assert spec.models == ModelsSpec(("q*",), ("qx",))
+    assert spec.models == NamesSpec(("q*",), ("qx",))
 
 
 def test_names_are_lower_cased(home: Home) -> None:
@@ -260,4 +260,4 @@ def test_example_files_and_empty_files_are_no_providers(home: Home) -> None:
 def test_models_are_chosen_by_globs(
     include: tuple[str, ...], exclude: tuple[str, ...], model: str, accepted: bool
 ) -> None:
-    assert ModelsSpec(include, exclude).accept(model) is accepted
+    assert NamesSpec(include, exclude).accept(model) is accepted

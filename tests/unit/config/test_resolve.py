@@ -209,7 +209,7 @@ def test_a_fingerprint_does_not_count_itself(home: Home) -> None:
     assert with_overrides(configuration, agent, Overrides()).fingerprint == configuration.agents["main"].fingerprint
 
 
-@pytest.mark.parametrize("kind", ["modes", "prompts", "mcp", "lsp", "tasks", "rules"])
+@pytest.mark.parametrize("kind", ["modes", "prompts", "lsp", "tasks", "rules"])
 def test_files_of_a_later_kind_are_a_notice(home: Home, kind: str) -> None:
     home.write(f"config/{kind}/x.yaml", "anything: 1\n")
     notices = home.load().notices
