@@ -30,7 +30,15 @@ T = TypeVar("T")
 TOKEN = "a-token-of-at-least-32-characters!"
 WAIT_S = 30  # bound of every wait; what is waited for takes milliseconds
 POLL_S = 0.01
+SERVER_VARIABLE = "AURA_TEST_SERVER"  # gevent (the default) or waitress: what the servers of every site run on
 Turn = Mapping[str, Any]
+
+
+def server_kind() -> str:
+    """Return the HTTP server that the tests run on; fail when the environment names another one."""
+    kind = os.environ.get(SERVER_VARIABLE, "gevent")
+    assert kind in ("gevent", "waitress"), f"{SERVER_VARIABLE} is {kind!r}; hint: gevent or waitress"
+    return kind
 
 
 def until(condition: Callable[[], T], what: str = "what the test waits for", timeout_s: float = WAIT_S) -> T:
@@ -193,9 +201,10 @@ class Site:
         flags: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         ready_file: Path | None = None,
+        serve_args: Sequence[str] = (),
         **options: Any,
     ) -> Running:
-        """Start a server and return it once it is ready."""
+        """Start a server and return it once it is ready. `--server` in `serve_args` wins over the environment's."""
         log = self.root / f"server-{len(self.servers)}.log"
         handle = Server.launch(
             self.aura(*flags, **(environment or {})),
@@ -204,6 +213,7 @@ class Site:
             resume=resume,
             log=log,
             timeout_s=WAIT_S,
+            serve_args=["--server", server_kind(), *serve_args],
             **options,
         )
         self.servers.append(Running(handle, log))
@@ -219,6 +229,8 @@ class Site:
     ) -> subprocess.Popen[bytes]:
         """Start `python -m aura … words` as it is, with pipes for what it says."""
         aura = self.aura(*flags, **(environment or {}))
+        if words[0] == "serve":
+            words = ("serve", "--server", server_kind(), *words[1:])
         settings: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         settings |= {"cwd": self.work, "env": aura.environment() | dict(environment or {}), "start_new_session": True}
         process = subprocess.Popen([*prefix, *aura.command(*words)], **(settings | options))
