@@ -123,6 +123,7 @@ def test_two_at_once_both_fix_their_failing_test_and_store_what_they_show(tmp_pa
         assert "\x1b" not in shown.out  # NO_COLOR, and not a terminal
 
 
+@pytest.mark.requirement("runs.recovery")
 def test_a_server_that_is_killed_in_the_middle_loses_its_run_and_a_continuation_finishes(tmp_path: Path) -> None:
     shown = quickstart(tmp_path, "--crash")
     assert (shown.status, shown.err) == (0, ""), shown.out

@@ -121,6 +121,7 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
+@pytest.mark.requirement("client.wheel", "client.end-to-end")
 def test_the_contracts_example_works_as_written(installed: Installed, workspace: Path) -> None:
     root = workspace.parent
     flags = ("--home", "", "--config", str(root / "home"))

@@ -19,11 +19,12 @@ HEAD = f"""# Requirements
 
 The testable statements of the automation contract, in its order, and the tests that show them. The list stands in
 `tests/requirements/contract.py`; each test names what it shows by `@pytest.mark.requirement("id", …)`, and
-`tests/requirements/test_requirements.py` fails where the two do not agree. This page is made by `{COMMAND}`.
+`tests/requirements/test_requirements.py` fails where the two do not agree. This page is made by
+`{COMMAND}`.
 
-A test marked ² runs on gevent and on waitress every time. One marked ¹ starts its servers on the kind that
-`AURA_TEST_SERVER` names (`gevent`, which is the default, or `waitress`); `scripts/check waitress` runs those of the
-contract on waitress. The others start no HTTP server of either kind, or a stand-in.
+A test marked ² runs on gevent and on waitress every time. One marked ¹ starts the servers that it needs on the kind
+that `AURA_TEST_SERVER` names (`gevent`, which is the default, or `waitress`); `scripts/check waitress` runs those of
+the contract on waitress. The others start no HTTP server of either kind, or a stand-in.
 """
 
 

@@ -28,6 +28,7 @@ def stored_stream(served: Served, after: int) -> bytes:
     return frames_of(events, lines)
 
 
+@pytest.mark.requirement("http.events", "sse.same-events", "sse.replay")
 def test_a_stream_replays_from_a_cursor_and_goes_on_live(served: Served) -> None:
     after = served.last_seq()
     first = served.run("hello")
@@ -47,6 +48,7 @@ def test_a_stream_replays_from_a_cursor_and_goes_on_live(served: Served) -> None
     assert json.loads(followed[-1]["data"])["data"]["run"]["id"] == second["id"]
 
 
+@pytest.mark.requirement("sse.last-event-id", "sse.last-event-id-wins")
 def test_last_event_id_wins_over_after(served: Served) -> None:
     served.run("hello")
     last_seq = served.last_seq()
@@ -55,6 +57,7 @@ def test_last_event_id_wins_over_after(served: Served) -> None:
     served.get("/v1/events", **{"Last-Event-ID": str(last_seq + 5)}).failure(409, "cursor_out_of_range")
 
 
+@pytest.mark.requirement("sse.heartbeat")
 def test_headers_come_at_once_and_a_quiet_stream_beats(served: Served) -> None:
     after = served.last_seq()
     started = time.monotonic()
@@ -65,6 +68,9 @@ def test_headers_come_at_once_and_a_quiet_stream_beats(served: Served) -> None:
         assert 1.8 <= time.monotonic() - started < 10
 
 
+@pytest.mark.requirement(
+    "journal.no-thinking", "sse.transient.opt-in", "sse.transient.content", "sse.transient.thinking"
+)
 def test_live_items_come_without_ids_before_their_message_and_only_on_request(served: Served) -> None:
     after = served.last_seq()
     query = f"?after={after}"
@@ -91,6 +97,7 @@ def test_live_items_come_without_ids_before_their_message_and_only_on_request(se
     assert "let me think" not in json.dumps(served.journal(after))
 
 
+@pytest.mark.requirement("sse.same-events")
 def test_fifty_readers_get_the_same_bytes(served: Served) -> None:
     after = served.last_seq()
     streams = [served.stream(f"?after={after}&heartbeat=60") for _ in range(50)]
@@ -106,6 +113,7 @@ def test_fifty_readers_get_the_same_bytes(served: Served) -> None:
     assert digests == [hashlib.sha256(expected).digest()] * 50
 
 
+@pytest.mark.requirement("journal.slow-readers")
 def test_a_reader_that_stops_reading_holds_up_nobody_and_loses_nothing(served: Served) -> None:
     after = served.last_seq()
     prompt = "brief " + "x" * 900_000

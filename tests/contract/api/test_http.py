@@ -117,6 +117,7 @@ def test_a_keep_alive_get_does_not_wait_for_delayed_acknowledgements(served: Ser
     assert statistics.median(times_ms) < 20  # the trap costs 44 ms each
 
 
+@pytest.mark.requirement("longpoll.wait")
 def test_a_long_poll_wakes_with_the_commit(served: Served) -> None:
     connection, times_ms = served.connect(), []
     for _ in range(15):
@@ -134,6 +135,7 @@ def test_a_long_poll_wakes_with_the_commit(served: Served) -> None:
     assert statistics.median(times_ms) < 100
 
 
+@pytest.mark.requirement("longpoll.wait")
 def test_a_quiet_long_poll_answers_an_empty_page_when_its_time_is_over(served: Served) -> None:
     after = served.last_seq()
     started = time.monotonic()

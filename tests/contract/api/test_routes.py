@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.support.raw_server import Served
 
 RUN_KEYS = {
@@ -14,6 +16,7 @@ RUN_KEYS = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("http.server")
 def test_the_server_describes_itself(served: Served) -> None:
     info = served.get("/v1/server").json
     assert set(info) == {
@@ -25,6 +28,7 @@ def test_the_server_describes_itself(served: Served) -> None:
     assert info["last_seq"] >= 2
 
 
+@pytest.mark.requirement("http.session", "runs.record.result", "runs.outcome.completed")
 def test_a_prompt_runs_to_a_terminal_record_and_its_messages_are_stored(served: Served) -> None:
     before = served.get("/v1/session/messages").json["total"]
     run = served.run("hello")
@@ -40,6 +44,7 @@ def test_a_prompt_runs_to_a_terminal_record_and_its_messages_are_stored(served: 
     assert "thinking" in served.get("/v1/session/messages?thinking=true").json["messages"][0]
 
 
+@pytest.mark.requirement("http.command.known")
 def test_a_command_runs_without_a_model(served: Served) -> None:
     answer = served.post("/v1/runs", {"request_id": secrets.token_hex(4), "command": "/help"})
     assert answer.status == 202
@@ -50,11 +55,13 @@ def test_a_command_runs_without_a_model(served: Served) -> None:
         served.post("/v1/runs", body).failure(400, "bad_request")
 
 
+@pytest.mark.requirement("http.prompt-with-slash")
 def test_a_prompt_may_start_with_a_slash_and_must_not_be_empty(served: Served) -> None:
     assert served.run("/quit")["result"] == {"content": "echo: /quit"}
     served.post("/v1/runs", {"request_id": "e", "prompt": ""}).failure(400, "bad_request")
 
 
+@pytest.mark.requirement("http.runs.submit", "http.errors.request-conflict")
 def test_a_request_id_makes_one_run_however_often_it_comes(served: Served) -> None:
     body = {"request_id": secrets.token_hex(8), "prompt": "once"}
     with ThreadPoolExecutor(20) as pool:
@@ -71,6 +78,7 @@ def test_a_request_id_makes_one_run_however_often_it_comes(served: Served) -> No
     assert served.get(f"/v1/runs?request_id={body['request_id']}").json == again.json
 
 
+@pytest.mark.requirement("http.runs.cancel", "http.errors.busy", "runs.cancel.settled")
 def test_a_second_run_is_busy_and_a_cancel_ends_the_first(served: Served) -> None:
     run = served.submit("hang")
     assert served.get("/v1/session").json["run"]["id"] == run["id"]
@@ -83,6 +91,7 @@ def test_a_second_run_is_busy_and_a_cancel_ends_the_first(served: Served) -> Non
     assert served.post(f"/v1/runs/{run['id']}/cancel", {}).json == record
 
 
+@pytest.mark.requirement("http.runs.inputs", "http.errors.not-pending")
 def test_a_question_is_answered_once(served: Served) -> None:
     after = served.last_seq()
     run = served.submit("ask", on_input="wait")
@@ -97,10 +106,12 @@ def test_a_question_is_answered_once(served: Served) -> None:
     assert served.finish(run)["outcome"] == "completed"
 
 
+@pytest.mark.requirement("inputs.block")
 def test_a_question_ends_a_run_that_must_not_wait(served: Served) -> None:
     assert served.run("ask")["outcome"] == "blocked"
 
 
+@pytest.mark.requirement("http.error-shape", "http.errors.not-found")
 def test_what_does_not_exist_is_not_found_in_the_error_shape(served: Served) -> None:
     for path in ("/v1/runs/run_x", "/v1/runs?request_id=never", "/v1/x", "/", "/v1/runs/%FF%00"):
         served.get(path).failure(404, "not_found")
@@ -109,6 +120,7 @@ def test_what_does_not_exist_is_not_found_in_the_error_shape(served: Served) -> 
     served.request("PUT", "/v1/runs", {}).failure(405, "bad_request")
 
 
+@pytest.mark.requirement("http.auth", "http.errors.unauthorized")
 def test_a_wrong_token_is_refused_everywhere(served: Served) -> None:
     for path in ("/v1/server", "/v1/events", "/nothing"):
         answer = served.get(path, Authorization="Bearer wrong")
@@ -116,6 +128,7 @@ def test_a_wrong_token_is_refused_everywhere(served: Served) -> None:
         assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.requirement("http.journal", "http.errors.cursor-out-of-range", "journal.contiguous")
 def test_the_journal_pages_are_contiguous_and_end_at_the_last_seq(served: Served) -> None:
     events = served.journal()
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))

@@ -34,6 +34,7 @@ def test_a_stream_ends_well_with_everything_up_to_the_last_save(fresh: Start) ->
     assert "Traceback" not in served.log()
 
 
+@pytest.mark.requirement("longpoll.stop")
 def test_a_long_poll_ends_with_the_server(fresh: Start) -> None:
     served = fresh()
     with ThreadPoolExecutor(2) as pool:
@@ -45,6 +46,7 @@ def test_a_long_poll_ends_with_the_server(fresh: Start) -> None:
     assert served.process.wait(20) == 0
 
 
+@pytest.mark.requirement("serve.stop.refuses-runs", "http.errors.shutting-down")
 def test_a_server_on_its_way_down_answers_reads_and_refuses_runs(fresh: Start) -> None:
     served = fresh()
     run = served.submit("stubborn")  # its command ignores SIGTERM: the run settles two seconds later

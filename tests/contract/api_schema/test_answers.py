@@ -54,6 +54,7 @@ def outcome(run: dict[str, Any]) -> tuple[str, str | None]:
     return run["outcome"], run["error"] and run["error"]["code"]
 
 
+@pytest.mark.requirement("store.checkpoints.turn", "runs.record")
 def test_runs_and_their_events_fit_however_they_end(served: Served) -> None:
     assert outcome(served.run("hello")) == ("completed", None)
     assert outcome(served.run("bash")) == ("completed", None)
@@ -90,6 +91,7 @@ def test_an_answer_of_thousands_of_digits_is_taken_as_text(served: Served) -> No
     served.finish(run)
 
 
+@pytest.mark.requirement("http.session")
 def test_what_is_read_fits(served: Served) -> None:
     check(records.ServerInfoSchema, served.get("/v1/server").json)
     served.run("bash")
@@ -100,6 +102,7 @@ def test_what_is_read_fits(served: Served) -> None:
     assert any(message["thinking"] for message in thinking["messages"])
 
 
+@pytest.mark.requirement("http.error-shape")
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
@@ -142,6 +145,7 @@ def check_frame(frame: dict[str, str]) -> str:
     return frame["event"]
 
 
+@pytest.mark.requirement("serve.ready-file.content", "serve.failure.document")
 def test_a_lost_run_and_the_ready_files_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay_site(tmp_path)
     with serve(tmp_path, "gevent") as first:

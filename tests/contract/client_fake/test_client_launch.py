@@ -80,6 +80,7 @@ def is_alive(pid: int) -> bool:
     return alive
 
 
+@pytest.mark.requirement("client.launch.lease", "client.launch.no-hold")
 def test_a_launched_server_is_ready_released_and_stopped(place: Place) -> None:
     handle = place.launch(resume="task-1", bind="127.0.0.1:0", serve_args=["--server", "waitress"])
     given = place.until("released")
@@ -113,6 +114,7 @@ def test_a_launched_server_has_a_process_session_of_its_own(place: Place) -> Non
     assert given["session"] != os.getsid(0)
 
 
+@pytest.mark.requirement("client.launch.hold")
 def test_with_hold_the_server_is_released_only_when_asked(place: Place) -> None:
     handle = place.launch(hold=True)
     with handle.client() as client:
@@ -145,6 +147,7 @@ def test_dropping_a_held_handle_stops_the_server_and_dropping_a_released_one_doe
     assert process.wait(10) == 0
 
 
+@pytest.mark.requirement("client.launch.lease")
 def test_the_death_of_the_launcher_stops_a_held_server(place: Place) -> None:
     program = (
         "import os, sys; from aura_automation import Aura, Server\n"
@@ -259,6 +262,7 @@ def test_releasing_a_dead_server_says_so(place: Place) -> None:
         handle.release()
 
 
+@pytest.mark.requirement("client.attach")
 def test_attach_finds_a_running_server_and_stops_it(place: Place) -> None:
     launched = place.launch()
     attached = Server.attach(ready_file=place.ready, token=TOKEN)

@@ -57,6 +57,7 @@ def answer(**document: object) -> str:
     return json.dumps(document) + "\n"
 
 
+@pytest.mark.requirement("session.list")
 def test_list_and_show_read_summaries(make: Make, given: Given) -> None:
     listed = Store(make(answer(sessions=[documents.summary()], warnings=["odd"]))).list()
     assert (listed.sessions[0].id, listed.warnings) == ("task-1", ("odd",))
@@ -64,6 +65,7 @@ def test_list_and_show_read_summaries(make: Make, given: Given) -> None:
     assert given()["argv"] == ["--home", "", "session", "show", "task-1", "--json"]
 
 
+@pytest.mark.requirement("client.store")
 def test_fork_passes_its_options(make: Make, given: Given) -> None:
     made = answer(session=documents.summary(), parent=documents.summary(id="baseline"), created=True)
     forked = Store(make(made)).fork("baseline", "task-1", title="-- a title", expect_revision="a" * 64)
@@ -72,6 +74,7 @@ def test_fork_passes_its_options(make: Make, given: Given) -> None:
     assert given()["argv"] == ["--home", "", "session", *words]
 
 
+@pytest.mark.requirement("client.store")
 def test_import_export_and_freeze_pass_absolute_paths_and_flags(
     make: Make, given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,5 +171,6 @@ def test_an_id_that_would_be_taken_for_something_else_never_reaches_the_program(
         Store(Aura(tmp_path / "no-aura")).show(session_id)
 
 
+@pytest.mark.requirement("session.codes")
 def test_the_errors_of_the_store_are_the_ones_that_are_exported() -> None:
     assert (BY_CODE["exists"], BY_CODE["revision_mismatch"]) == (Exists, RevisionMismatch)

@@ -58,6 +58,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
+@pytest.mark.requirement("client.wait.exactly-once")
 def test_events_come_exactly_once_over_connections_cut_in_the_middle_of_long_polls(
     server: FakeServer, client: Client, pool: ThreadPoolExecutor
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_restart_of_the_server_in_the_middle_of_a_long_poll_loses_and_repeats_
     assert [event.seq for event in seen] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.requirement("client.wait.stop")
 def test_stop_ends_a_quiet_wait_within_its_poll_interval_and_cancels_nothing(
     server: FakeServer, client: Client, pool: ThreadPoolExecutor
 ) -> None:

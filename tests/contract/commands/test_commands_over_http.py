@@ -35,6 +35,7 @@ EVERY = [
 ORDER = ["run.accepted", "command.result", "run.finished", "session.persisted", "run.persisted"]
 
 
+@pytest.mark.requirement("store.checkpoints.command", "http.command.known", "events.command.result")
 def test_every_command_answers_with_one_result_and_a_saved_session(typist: Typist) -> None:
     server = typist.launch()
     server.run("hello")
@@ -89,6 +90,7 @@ def test_the_next_prompt_is_worked_on_by_the_new_agent(typist: Typist) -> None:
     assert server.client.messages().total == 4
 
 
+@pytest.mark.requirement("runs.outcome.command-failed", "events.command.result")
 def test_a_command_that_fails_says_why_and_is_saved(typist: Typist) -> None:
     server = typist.launch()
     after = server.client.server().last_seq
@@ -100,6 +102,7 @@ def test_a_command_that_fails_says_why_and_is_saved(typist: Typist) -> None:
     assert server.client.session().meta["model"] == "scripted"
 
 
+@pytest.mark.requirement("process.no-switching")
 def test_refused_commands_make_no_run(typist: Typist) -> None:
     server = typist.launch()
     before = server.client.server().last_seq

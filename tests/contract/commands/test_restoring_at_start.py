@@ -92,6 +92,7 @@ def test_approvals_survive_a_restart(typist: Typist, site: Site) -> None:
     assert "approved: Bash:echo*" in typist.ok("/policy")
 
 
+@pytest.mark.requirement("serve.failure.resume-failed")
 def test_a_stored_agent_that_is_gone_fails_the_start_unless_another_is_named(typist: Typist, site: Site) -> None:
     server = typist.launch()
     typist.ok("/agent helper")
@@ -104,6 +105,7 @@ def test_a_stored_agent_that_is_gone_fails_the_start_unless_another_is_named(typ
     assert again.client.session().meta["agent"] == "main"
 
 
+@pytest.mark.requirement("serve.no-early-contact")
 def test_a_restored_model_is_asked_for_and_only_then(typist: Typist, site: Site, llama: Any) -> None:
     port = llama.server_address[1]
     site.write("config/providers/llama.yaml", f"llama: {{type: llamacpp, url: 'http://127.0.0.1:{port}'}}\n")
@@ -120,6 +122,7 @@ def test_a_restored_model_is_asked_for_and_only_then(typist: Typist, site: Site,
     assert llama.asked == asked + 1
 
 
+@pytest.mark.requirement("serve.failure.provider", "runs.provider.native-endpoints")
 @pytest.mark.parametrize(
     ("status", "code", "retryable"),
     [
@@ -148,6 +151,7 @@ def test_a_provider_that_is_away_at_a_restore_has_its_own_start_up_code(
     assert typist.server.client.session().status.model == "qwen"
 
 
+@pytest.mark.requirement("serve.failure.provider", "runs.provider.native-endpoints")
 def test_an_unreachable_provider_is_worth_another_try(typist: Typist, site: Site, llama: Any) -> None:
     port = llama.server_address[1]
     site.write("config/providers/llama.yaml", f"llama: {{type: llamacpp, url: 'http://127.0.0.1:{port}'}}\n")

@@ -31,6 +31,7 @@ def name(bench: Bench, tool: str) -> str:
     return next(spec.name for spec in bench.toolbox.definitions() if spec.name.endswith(f"__{tool}"))
 
 
+@pytest.mark.requirement("mcp.is-error")
 def test_results_and_errors_reach_the_model_as_text(bench: Bench) -> None:
     assert bench.ok(name(bench, "echo"), text="hé 日本") == "you said hé 日本"
     assert bench.error(name(bench, "fail"), text="it is broken") == "it is broken\nsecond part"
@@ -57,6 +58,7 @@ def test_progress_is_shown_live(bench: Bench) -> None:
     assert lines == ["1/2 half of it"]
 
 
+@pytest.mark.requirement("mcp.cancelled")
 def test_a_cancel_is_told_to_the_server_and_the_connection_stays(bench: Bench, odd: Odd) -> None:
     def cancel() -> None:
         until(lambda: odd.call_ids("slow"), "the call")
@@ -143,6 +145,7 @@ def test_servers_start_side_by_side(connected: Connected, odd: Odd) -> None:
     assert len(connected.servers.take_notices()) == 4
 
 
+@pytest.mark.requirement("mcp.required")
 def test_a_required_server_that_fails_is_unavailable_and_named(connected: Connected, odd: Odd) -> None:
     with pytest.raises(McpUnavailable) as caught:
         connected.connect(odd.spec("crash", required=True, secret="hush-hush"))

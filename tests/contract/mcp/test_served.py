@@ -39,6 +39,7 @@ def inspect(server: Running) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.requirement("mcp.is-error")
 def test_a_run_uses_the_tools_of_a_server(site: Site, odd: Odd) -> None:
     configure(site, Odd=odd.entry())
     made = [call("echo", "c1", text="hello"), call("fail", "c2", text="broken"), call("nothing", "c3")]
@@ -54,6 +55,7 @@ def test_a_run_uses_the_tools_of_a_server(site: Site, odd: Odd) -> None:
     assert odd.received()[-1] == "end of input"
 
 
+@pytest.mark.requirement("process.same-engine.run")
 def test_aura_run_uses_them_too(site: Site, odd: Odd) -> None:
     configure(site, odd=odd.entry())
     site.script(calls(call("echo", text="hello")), {"content": "It said: {{ last }}"})
@@ -63,6 +65,7 @@ def test_aura_run_uses_them_too(site: Site, odd: Odd) -> None:
     assert odd.received()[-1] == "end of input"
 
 
+@pytest.mark.requirement("serve.ready-file.after-mcp", "serve.failure.mcp-unavailable", "mcp.required")
 @pytest.mark.parametrize(
     ("mode", "more", "problem"),
     [
@@ -95,6 +98,7 @@ def test_a_required_server_that_fails_stops_the_start(
     assert site.rows("SELECT count(*) FROM v_session") == [(0,)]
 
 
+@pytest.mark.requirement("mcp.required.every-path")
 def test_a_required_server_that_fails_stops_aura_run(site: Site, odd: Odd) -> None:
     configure(site, odd=odd.entry("crash", required=True))
     process = site.spawn("run", "go")
@@ -122,6 +126,7 @@ def test_an_optional_server_that_fails_is_a_notice_at_the_start(site: Site, odd:
     assert SECRET not in log
 
 
+@pytest.mark.requirement("serve.ready-file.after-mcp")
 def test_a_resumed_session_connects_before_it_is_ready(site: Site, odd: Odd) -> None:
     configure(site, odd=odd.entry())
     first = site.launch()
@@ -139,6 +144,7 @@ def test_a_resumed_session_connects_before_it_is_ready(site: Site, odd: Odd) -> 
     assert site.launch(first.session_id).run("go").outcome == "completed"
 
 
+@pytest.mark.requirement("mcp.cancelled")
 def test_a_cancel_reaches_the_server_and_the_run_settles(site: Site, odd: Odd) -> None:
     configure(site, odd=odd.entry())
     site.script(calls(call("slow", seconds=60)), {"content": "done", "repeat": "forever"})
@@ -179,6 +185,7 @@ def test_no_server_outlives_an_aura_that_is_killed(site: Site, odd: Odd, mode: s
     until(lambda: not site.strays(), "the end of its guard")
 
 
+@pytest.mark.requirement("serve.token.hidden")
 def test_a_server_sees_no_token_of_ours_and_keeps_its_own_from_bash(site: Site, odd: Odd) -> None:
     configure(
         site,
@@ -273,6 +280,7 @@ def test_a_reload_connects_new_and_lost_servers_and_lets_others_go(site: Site, o
     until(lambda: odd.received()[-1] == "end of input", "the end of the server that is not configured any more")
 
 
+@pytest.mark.requirement("mcp.required.every-path")
 def test_a_reload_that_needs_a_server_which_fails_changes_nothing(site: Site, odd: Odd) -> None:
     configure(site, odd=odd.entry())
     site.script(calls(call("echo", text="a")), {"content": "done"})

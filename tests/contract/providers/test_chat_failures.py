@@ -48,6 +48,7 @@ def reset(exchange):
     exchange.drop(reset=True)
 
 
+@pytest.mark.requirement("runs.provider.status")
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize(
     ("status", "code"),
@@ -76,6 +77,7 @@ def test_error_statuses(server, make, fail_call, fail_metadata, type, status, co
         assert not error.streamed
 
 
+@pytest.mark.requirement("runs.provider.context-error")
 def test_a_context_overflow_is_context_exhausted(server, make, fail_call):
     error = {"code": 400, "type": "exceed_context_size_error", "message": "too big", "n_prompt_tokens": 9, "n_ctx": 4}
     server.behave = lambda exchange: exchange.answer(400, json.dumps({"error": error}).encode())
@@ -89,6 +91,7 @@ def test_a_filtered_answer_is_content_filter(server, make, fail_call):
     assert fail_call(make(server.url)).run_error().code == "content_filter"
 
 
+@pytest.mark.requirement("runs.provider.details")
 @pytest.mark.parametrize(
     ("name", "value", "low_ms", "high_ms"),
     [
@@ -106,6 +109,7 @@ def test_retry_after_is_read_from_the_wire(server, make, fail_call, name, value,
     assert low_ms <= (error.retry_after_ms or 0) <= high_ms
 
 
+@pytest.mark.requirement("runs.provider.message")
 def test_a_proxys_error_page_is_quoted_up_to_2_kib(server, make, fail_call, fail_metadata):
     page = b"<html><title>502 Bad Gateway</title>" + b"x" * 1_000_000
     server.behave = lambda exchange: exchange.answer(502, page, "text/html")
@@ -114,6 +118,7 @@ def test_a_proxys_error_page_is_quoted_up_to_2_kib(server, make, fail_call, fail
         assert error.message == page[:2048].decode()
 
 
+@pytest.mark.requirement("runs.provider.unexpected-success")
 def test_a_login_page_with_200_is_internal_and_verbatim(server, make, fail_call, fail_metadata):
     server.behave = lambda exchange: exchange.answer(
         200, b"<html>Please <b>log in</b></html>", "text/html; charset=utf-8"
@@ -224,6 +229,7 @@ def test_garbage_instead_of_http_is_a_network_failure(server, make, fail_call):
     assert fail_call(make(server.url)).kind == "network"
 
 
+@pytest.mark.requirement("runs.outcome.provider-network", "runs.provider.unreachable")
 def test_a_port_where_nobody_listens_is_a_network_failure(make, fail_call, fail_metadata):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -233,6 +239,7 @@ def test_a_port_where_nobody_listens_is_a_network_failure(make, fail_call, fail_
             assert "Connection refused" in error.message
 
 
+@pytest.mark.requirement("runs.provider.unreachable")
 def test_a_host_that_does_not_resolve_is_a_network_failure(make, fail_call):
     assert fail_call(make("http://no-such-host.invalid", timeout_ms=10_000)).run_error().code == "provider_network"
 

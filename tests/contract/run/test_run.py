@@ -57,6 +57,7 @@ def test_the_answer_goes_to_standard_output_and_the_work_to_standard_error(site:
     assert summary.revision[:12] in done.err
 
 
+@pytest.mark.requirement("process.same-engine.run")
 def test_json_prints_every_event_of_the_run_as_it_is_stored(site: Site) -> None:
     site.script(calls(bash("echo hi"), thinking="hm"), {"content": "done"})
     done = run(site, "go", "--json")
@@ -168,6 +169,7 @@ def test_a_session_is_resumed_by_a_unique_beginning_of_its_id(site: Site) -> Non
     assert missing.err.startswith("error: there is no session nothing\nhint: ")
 
 
+@pytest.mark.requirement("serve.output.transcript")
 def test_the_transcript_has_the_thinking_that_the_journal_has_not(site: Site) -> None:
     site.script(calls(bash("echo hi"), thinking="I wonder."), {"content": "Done."})
     path = site.root / "transcript.txt"

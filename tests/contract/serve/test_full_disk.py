@@ -86,6 +86,7 @@ def test_a_start_on_a_full_disk_fails_and_breaks_nothing(small_disk: Site) -> No
     assert again.run("more", "r2").outcome == "completed"
 
 
+@pytest.mark.requirement("store.atomic-writes.failure", "runs.outcome.persist-failed", "events.session.persist-failed")
 def test_a_run_on_a_full_disk_ends_persist_failed_and_the_server_works_again(small_disk: Site) -> None:
     site = small_disk
     site.script(

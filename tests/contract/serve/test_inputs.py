@@ -26,6 +26,7 @@ def result(server: Running, after: int = 0) -> str:
     return str(server.event("tool.finished", after).data["result"])
 
 
+@pytest.mark.requirement("runs.outcome.input-required", "inputs.block")
 @pytest.mark.parametrize("by", ["ask", "confirm"])
 def test_under_block_the_run_ends_blocked_and_the_rest_of_the_batch_is_not_run(site: Site, by: str) -> None:
     site.agent(tools={"policy": {"confirm": ["Bash:touch *"]}})
@@ -51,6 +52,7 @@ def test_under_block_the_run_ends_blocked_and_the_rest_of_the_batch_is_not_run(s
     assert run.stats.tool_errors == 2
 
 
+@pytest.mark.requirement("inputs.wait", "inputs.answers", "events.input.required", "events.input.resolved")
 @pytest.mark.parametrize(("answer", "seen"), [("blue", "blue"), ("1", "red"), ("9", "9"), ("dark green", "dark green")])
 def test_a_question_takes_a_label_a_number_or_free_text(site: Site, answer: str, seen: str) -> None:
     site.script(calls(ask()), {"content": "so it is {{last}}"})
@@ -87,6 +89,7 @@ def test_inputs_that_do_not_exist_or_do_not_fit_are_refused(site: Site) -> None:
     assert server.wait(run.id).outcome == "completed"
 
 
+@pytest.mark.requirement("inputs.wait", "events.input.required")
 @pytest.mark.parametrize(("action", "ran"), [("allow", True), ("allow_session", True), ("deny", False)])
 def test_an_approval_is_allowed_or_denied(site: Site, action: Any, ran: bool) -> None:
     site.agent(tools={"policy": {"confirm": ["Bash:touch *"]}})
@@ -130,6 +133,7 @@ def test_a_cancel_dismisses_a_question_and_denies_an_approval(site: Site) -> Non
     assert not (site.work / "made").exists()
 
 
+@pytest.mark.requirement("serve.stop.approvals-denied")
 def test_a_shutdown_denies_what_is_pending(site: Site) -> None:
     site.agent(tools={"policy": {"confirm": ["Bash:*"]}})
     site.script(calls(bash("touch made")))
@@ -144,6 +148,7 @@ def test_a_shutdown_denies_what_is_pending(site: Site) -> None:
     assert not (site.work / "made").exists()
 
 
+@pytest.mark.requirement("runs.state-machine.lost")
 def test_a_killed_server_leaves_no_pending_input_behind(site: Site) -> None:
     site.script(calls(ask()))
     server = site.launch()

@@ -32,6 +32,9 @@ def failed(run: Run) -> tuple[str | None, str]:
     return run.outcome, run.error.code
 
 
+@pytest.mark.requirement(
+    "runs.outcome.provider-codes", "runs.outcome.provider-network", "runs.retryable", "runs.provider.details"
+)
 @pytest.mark.parametrize("with_answer", [False, True])
 def test_provider_failures_have_their_codes(site: Site, with_answer: bool) -> None:
     errors: list[dict[str, Any]] = [
@@ -53,6 +56,7 @@ def test_provider_failures_have_their_codes(site: Site, with_answer: bool) -> No
     assert_pairs_are_complete(server)
 
 
+@pytest.mark.requirement("runs.provider.details")
 def test_the_retry_hint_and_the_providers_message_reach_the_controller(site: Site) -> None:
     error = {"kind": "http", "status": 503, "message": "the engine is not running", "retry_after_ms": 1500}
     site.script({"error": error})
@@ -69,6 +73,7 @@ def test_a_failure_that_passes_is_tried_again(site: Site) -> None:
     assert (run.outcome, run.stats.iterations) == ("completed", 1)
 
 
+@pytest.mark.requirement("runs.outcome.content-filter", "runs.outcome.context-exhausted", "runs.outcome.internal")
 @pytest.mark.parametrize(
     ("turns", "code"),
     [
@@ -97,6 +102,7 @@ def test_broken_calls_are_asked_for_again_up_to_three_times(site: Site) -> None:
     assert server.types().count("notice") == 3
 
 
+@pytest.mark.requirement("runs.outcome.max-steps")
 def test_max_steps_is_the_number_of_model_calls_and_the_last_calls_still_run(site: Site) -> None:
     site.script({"calls": [bash("echo x >> ran")], "repeat": "forever"})
     server = site.launch(flags=["--max-steps", "3"])
@@ -107,6 +113,7 @@ def test_max_steps_is_the_number_of_model_calls_and_the_last_calls_still_run(sit
     assert_pairs_are_complete(server)
 
 
+@pytest.mark.requirement("runs.outcome.token-budget")
 def test_a_spent_token_budget_ends_the_run_before_the_next_model_call(site: Site) -> None:
     site.script({"calls": [bash("true")], "usage": {"input": 60, "output": 20}, "repeat": "forever"})
     server = site.launch(flags=["--token-budget", "100"])
@@ -116,6 +123,7 @@ def test_a_spent_token_budget_ends_the_run_before_the_next_model_call(site: Site
     assert failed(server.run("again", "r2")) == ("failed", "token_budget")
 
 
+@pytest.mark.requirement("runs.state-machine.short", "runs.rejected.no-message", "runs.outcome.input-rejected")
 @pytest.mark.parametrize("prompt", [" \n\t ", "x" * 500])
 def test_a_rejected_prompt_adds_no_message(site: Site, prompt: str) -> None:
     site.script({"content": "ok", "repeat": "forever"}, context=100)
@@ -142,6 +150,7 @@ def test_prompts_that_are_empty_or_too_large_are_refused(site: Site) -> None:
     assert server.run("é" * 1000).outcome == "completed"
 
 
+@pytest.mark.requirement("runs.record.stats")
 def test_a_call_that_fails_is_a_result_and_not_the_end_of_the_run(site: Site) -> None:
     site.script(calls(bash("exit 3"), {"id": "x", "name": "Nothing", "arguments": {}}), {"content": "so be it"})
     server = site.launch()

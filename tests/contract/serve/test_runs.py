@@ -16,6 +16,16 @@ def digest(text: str, on_input: str = "block", kind: str = "prompt") -> str:
     return hashlib.sha256(body.encode()).hexdigest()
 
 
+@pytest.mark.requirement(
+    "store.checkpoints.iteration",
+    "runs.persisted.after-save",
+    "journal.run-id",
+    "events.run.started",
+    "events.message",
+    "events.tool",
+    "events.session.persisted",
+    "events.order",
+)
 def test_a_run_with_one_tool_call_has_the_contracts_events_in_the_contracts_order(site: Site) -> None:
     site.script(
         calls(bash("echo hi"), content="Let me look.", thinking="hm"),
@@ -83,6 +93,7 @@ def test_a_run_with_one_tool_call_has_the_contracts_events_in_the_contracts_orde
     assert site.store.show(server.session_id) == session.session
 
 
+@pytest.mark.requirement("http.messages", "http.messages.thinking", "journal.no-thinking")
 def test_messages_have_the_ids_of_the_journal_and_thinking_only_on_request(site: Site) -> None:
     site.script(calls(bash("echo hi"), thinking="a secret thought"), {"content": "done"})
     server = site.launch()
@@ -105,6 +116,7 @@ def test_messages_have_the_ids_of_the_journal_and_thinking_only_on_request(site:
     assert "a secret thought" not in str(site.rows("SELECT data, ext FROM event"))
 
 
+@pytest.mark.requirement("runs.idempotency", "runs.idempotency.conflict")
 def test_the_same_request_returns_the_same_run_and_another_body_is_a_conflict(site: Site) -> None:
     server = site.launch()
     run = server.run("hello", "r1")
@@ -125,6 +137,7 @@ def test_the_same_request_returns_the_same_run_and_another_body_is_a_conflict(si
     assert again.run("hello", "r2").id != run.id
 
 
+@pytest.mark.requirement("runs.idempotency")
 def test_twenty_submissions_at_once_with_one_request_id_make_one_run(site: Site) -> None:
     site.script({"content": "ok", "delay_ms": 100, "repeat": "forever"})
     server = site.launch()
@@ -137,6 +150,7 @@ def test_twenty_submissions_at_once_with_one_request_id_make_one_run(site: Site)
     assert server.types().count("run.accepted") == server.types().count("run.persisted") == 1
 
 
+@pytest.mark.requirement("http.errors.busy")
 def test_a_second_run_is_refused_until_the_first_has_settled(site: Site) -> None:
     site.script({"content": "slow", "delay_ms": 60_000}, {"content": "next"})
     server = site.launch()
@@ -153,6 +167,9 @@ def test_a_second_run_is_refused_until_the_first_has_settled(site: Site) -> None
     assert server.run("hello", "r2").outcome == "completed"
 
 
+@pytest.mark.requirement(
+    "runs.outcome.cancelled", "runs.cancel.journaled", "runs.cancel.authoritative", "runs.cancel.settled"
+)
 def test_a_cancel_in_the_middle_of_an_answer_settles_the_run_and_adds_no_answer(site: Site) -> None:
     site.script({"chunks": ["a", "b"], "chunk_delay_ms": 60_000})
     server = site.launch()
@@ -170,6 +187,7 @@ def test_a_cancel_in_the_middle_of_an_answer_settles_the_run_and_adds_no_answer(
         server.client.cancel("run_01890000-0000-7000-8000-000000000000")
 
 
+@pytest.mark.requirement("store.checkpoints.pairs", "runs.cancel.results", "events.tool")
 def test_a_cancel_in_the_middle_of_a_command_gives_every_call_its_result(site: Site) -> None:
     site.script(calls(bash("echo one; sleep 60", "a"), bash("echo two", "b")))
     server = site.launch()
@@ -186,6 +204,7 @@ def test_a_cancel_in_the_middle_of_a_command_gives_every_call_its_result(site: S
     assert until(lambda: not site.strays(), "the end of the command")
 
 
+@pytest.mark.requirement("client.end-to-end")
 def test_a_wait_can_be_left_and_taken_up_without_losing_an_event(site: Site) -> None:
     site.script(*[calls(bash("sleep 0.05", f"c{n}")) for n in range(5)], {"content": "done"})
     server = site.launch()
@@ -198,6 +217,7 @@ def test_a_wait_can_be_left_and_taken_up_without_losing_an_event(site: Site) -> 
     assert seen == list(range(done.accepted_seq, server.client.server().last_seq + 1))
 
 
+@pytest.mark.requirement("process.no-switching", "http.command.refused", "runs.record.result")
 def test_commands_answer_without_a_model_call_and_those_that_change_the_session_are_refused(site: Site) -> None:
     server = site.launch()
     run = server.wait(server.client.submit("r1", command="/help").id)
@@ -218,6 +238,7 @@ def test_commands_answer_without_a_model_call_and_those_that_change_the_session_
     assert server.client.messages().total == 0
 
 
+@pytest.mark.requirement("http.prompt-with-slash")
 def test_a_prompt_may_begin_with_a_slash(site: Site) -> None:
     server = site.launch()
     run = server.run("/help")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.serving import TOKEN, Site, bash, calls
 
 PROVIDER_TOKEN = "provider-token-provider-token"
@@ -13,6 +15,7 @@ def proc(pid: int, name: str) -> bytes:
     return Path(f"/proc/{pid}/{name}").read_bytes()
 
 
+@pytest.mark.requirement("serve.token.hidden")
 def test_tokens_are_in_no_environment_no_argument_no_database_and_no_log(site: Site) -> None:
     site.write(
         "config/providers/other.yaml", "other: {type: llamacpp, url: 'http://127.0.0.1:1', token: '${SECRET}'}\n"

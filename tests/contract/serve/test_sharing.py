@@ -11,6 +11,7 @@ from aura_automation import Exists, SessionLocked
 from tests.support.serving import Site, bash, calls
 
 
+@pytest.mark.requirement("process.one-session")
 def test_two_servers_on_two_sessions_of_one_store_work_at_once(site: Site) -> None:
     site.script(*[calls(bash("sleep 0.02; echo hi", f"c{n}")) for n in range(10)], {"content": "done"})
     first = site.launch(ready_file=site.root / "first.json")
@@ -27,6 +28,7 @@ def test_two_servers_on_two_sessions_of_one_store_work_at_once(site: Site) -> No
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
 
 
+@pytest.mark.requirement("process.one-session", "store.lease.released")
 def test_a_session_has_one_server_and_is_free_at_once_after_its_death(site: Site) -> None:
     first = site.launch()
     with pytest.raises(SessionLocked) as caught:
@@ -70,6 +72,7 @@ def test_offline_commands_read_a_session_while_a_server_holds_it(site: Site) -> 
     assert site.store.freeze(server.session_id).changed is True
 
 
+@pytest.mark.requirement("store.revision")
 def test_every_revision_that_was_reported_can_be_exported_and_hashes_to_its_name(site: Site) -> None:
     site.script(*[calls(bash(f"echo {n}", f"c{n}"), thinking="hm") for n in range(4)], {"content": "done"})
     server = site.launch()

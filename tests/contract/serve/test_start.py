@@ -47,6 +47,14 @@ def make_session(site: Site, session_id: str, **more: object) -> None:
     site.store.import_(path)
 
 
+@pytest.mark.requirement(
+    "store.location",
+    "serve.fresh-session",
+    "serve.ready-file.content",
+    "serve.ready-file.mode",
+    "serve.ready-file.after-session",
+    "events.server.started",
+)
 def test_a_fresh_session_is_saved_before_the_ready_file_appears(site: Site) -> None:
     server = site.launch()
     ready = site.read_ready()
@@ -64,6 +72,7 @@ def test_a_fresh_session_is_saved_before_the_ready_file_appears(site: Site) -> N
     assert saved.data["revision"] == site.store.show(server.session_id).revision
 
 
+@pytest.mark.requirement("journal.contiguous", "events.server.started", "events.session.persisted")
 def test_a_resumed_session_goes_on_where_it_was(site: Site) -> None:
     server = site.launch()
     first = server.run("hello")
@@ -87,6 +96,9 @@ def test_a_resumed_session_goes_on_where_it_was(site: Site) -> None:
     assert [event.seq for event in again.events()] == list(range(1, again.client.server().last_seq + 1))
 
 
+@pytest.mark.requirement(
+    "serve.ready-file.after-session", "runs.state-machine.lost", "runs.lost.unfinished", "events.notice.warnings"
+)
 def test_notices_and_lost_runs_stand_between_the_start_and_its_save(site: Site) -> None:
     site.script({"content": "slow", "delay_ms": 60_000})
     site.write("config/sandbox/on.yaml", "sandbox: {enabled: true, required: false}\n")
@@ -112,6 +124,7 @@ def test_notices_and_lost_runs_stand_between_the_start_and_its_save(site: Site) 
     assert (lost.data["run"]["id"], lost.data["run"]["state"]) == (run.id, "lost")
 
 
+@pytest.mark.requirement("serve.ready-file.atomic")
 def test_a_stale_ready_file_is_gone_before_anything_else_happens(site: Site) -> None:
     site.ready_file.write_text('{"api":1,"url":"http://127.0.0.1:1"}')
     error = refused(site, "unauthorized", token=None)
@@ -129,12 +142,16 @@ def test_a_ready_file_that_cannot_be_written_is_said_on_standard_error(site: Sit
     assert not site.sessions.exists()
 
 
+@pytest.mark.requirement("serve.token.required", "serve.failure.unauthorized")
 @pytest.mark.parametrize("token", [None, "", "x" * 31, "x" * 32 + "\x07", "with a space " * 5, "ünïcode" * 10])
 def test_a_token_that_is_missing_short_or_unusable_is_unauthorized(site: Site, token: str | None) -> None:
     refused(site, "unauthorized", token=token)
     assert not site.sessions.exists()
 
 
+@pytest.mark.requirement(
+    "store.lease.exclusive", "store.frozen.resume", "serve.failure.document", "serve.failure.session"
+)
 def test_sessions_that_cannot_be_resumed_have_their_codes(site: Site) -> None:
     for session_id in ("task-1", "task-2"):
         make_session(site, session_id)
@@ -152,6 +169,7 @@ def test_sessions_that_cannot_be_resumed_have_their_codes(site: Site) -> None:
     assert "task-1" in locked["message"]
 
 
+@pytest.mark.requirement("serve.failure.resume-failed")
 def test_an_agent_that_is_no_longer_configured_is_resume_failed(site: Site) -> None:
     make_session(site, "task-1", meta={"agent": "gone"})
     error = refused(site, "resume_failed", flags=("--resume", "task-1"))
@@ -160,6 +178,7 @@ def test_an_agent_that_is_no_longer_configured_is_resume_failed(site: Site) -> N
     assert server.client.session().meta["agent"] == "main"
 
 
+@pytest.mark.requirement("serve.failure.config-invalid")
 def test_a_bad_configuration_is_config_invalid_and_makes_no_session(site: Site) -> None:
     for text in ("turns: [{contents: x}]", "turns: [", "turns: [{content: '{{ nothing }}'}]"):
         site.write("script.yaml", text)
@@ -173,6 +192,7 @@ def test_a_bad_configuration_is_config_invalid_and_makes_no_session(site: Site) 
     assert not (site.sessions / "aura.db").exists() or not site.store.list().sessions
 
 
+@pytest.mark.requirement("serve.failure.startup-failed")
 def test_addresses_that_cannot_be_bound_are_startup_failures(site: Site) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -184,6 +204,7 @@ def test_addresses_that_cannot_be_bound_are_startup_failures(site: Site) -> None
     assert not site.sessions.exists()
 
 
+@pytest.mark.requirement("serve.failure.startup-failed")
 def test_a_store_that_cannot_be_used_is_a_startup_failure(site: Site) -> None:
     site.sessions.mkdir(parents=True)
     database = site.sessions / "aura.db"
@@ -214,6 +235,7 @@ def test_a_write_home_without_permission_is_a_startup_failure(site: Site) -> Non
         site.home.chmod(0o700)
 
 
+@pytest.mark.requirement("serve.ready-file.after-listener", "client.attach")
 def test_a_server_can_be_found_again_by_its_ready_file(site: Site) -> None:
     server = site.launch()
     found = client.Server.attach(ready_file=site.ready_file, token=TOKEN)
@@ -224,6 +246,7 @@ def test_a_server_can_be_found_again_by_its_ready_file(site: Site) -> None:
     assert server.wait_exit() == 0
 
 
+@pytest.mark.requirement("serve.no-early-contact")
 def test_the_model_is_not_contacted_before_the_first_run(site: Site, tmp_path: Path) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -236,6 +259,7 @@ def test_the_model_is_not_contacted_before_the_first_run(site: Site, tmp_path: P
             silent.accept()
 
 
+@pytest.mark.requirement("store.checkpoints.iteration", "runs.persisted.in-flight", "runs.lost.persisted")
 def test_a_session_survives_a_server_that_dies_between_tool_calls(site: Site) -> None:
     site.script(calls(bash("echo kept"), content="first"), {"content": "slow", "delay_ms": 60_000})
     server = site.launch()

@@ -1,13 +1,16 @@
-"""Single statements of the contract that no other test needs: where prompts are not, what a fork begins with, and more."""
+"""Single statements of the contract that the other tests leave: where prompts are not, what a fork begins with."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from aura.cli.serve import command
 from tests.support.serving import Site, bash, calls, until
 
 
+@pytest.mark.requirement("process.prompts-in-bodies")
 def test_a_prompt_is_in_no_process_arguments(site: Site) -> None:
     site.script(calls(bash("echo up > up; until [ -e go ]; do sleep 0.01; done")), {"content": "done"})
     server = site.launch()
@@ -22,6 +25,7 @@ def test_a_prompt_is_in_no_process_arguments(site: Site) -> None:
     assert server.client.messages().messages[0].content == "a-prompt-like-no-other"
 
 
+@pytest.mark.requirement("serve.output.transcript", "serve.output.truncated")
 def test_a_served_sessions_transcript_has_the_thinking_and_is_begun_anew_by_each_process(site: Site) -> None:
     site.script({"content": "Done.", "thinking": "I wonder."})
     path = site.root / "transcript.txt"
@@ -37,10 +41,12 @@ def test_a_served_sessions_transcript_has_the_thinking_and_is_begun_anew_by_each
     assert "I wonder." not in path.read_text()
 
 
+@pytest.mark.requirement("serve.stop.settle-bound")
 def test_a_run_has_sixty_seconds_to_settle() -> None:
     assert [option.default for option in command.params if option.name == "settle_ms"] == [60_000]
 
 
+@pytest.mark.requirement("serve.stop.questions-dismissed")
 def test_a_shutdown_dismisses_a_pending_question(site: Site) -> None:
     site.script(calls({"id": "ask_1", "name": "Ask", "arguments": {"question": "Which?"}}))
     server = site.launch()
@@ -54,6 +60,7 @@ def test_a_shutdown_dismisses_a_pending_question(site: Site) -> None:
     assert again.event("input.resolved").data == {"input_id": question.data["input_id"], "answer": None}
 
 
+@pytest.mark.requirement("runs.recovery")
 def test_a_new_request_goes_on_after_a_lost_run(site: Site) -> None:
     site.script({"content": "slow", "delay_ms": 60_000})
     server = site.launch()
@@ -68,6 +75,7 @@ def test_a_new_request_goes_on_after_a_lost_run(site: Site) -> None:
     assert again.types().count("run.started") == 2
 
 
+@pytest.mark.requirement("journal.forks")
 def test_a_forked_sessions_journal_begins_anew(site: Site) -> None:
     server = site.launch()
     server.run("hello")

@@ -20,6 +20,7 @@ def stopping_events(site: Site, server: Running) -> list[tuple[str, object]]:
     return [(kind, reason) for kind, reason in site.rows(sql) if kind in ("server.stopping", "session.persisted")][1:]
 
 
+@pytest.mark.requirement("store.checkpoints.shutdown", "serve.stop.ways", "events.server.stopping")
 @pytest.mark.parametrize("by", ["sigint", "sigterm", "request"])
 def test_an_idle_server_stops_and_says_why(site: Site, by: str) -> None:
     server = site.launch()
@@ -32,6 +33,7 @@ def test_an_idle_server_stops_and_says_why(site: Site, by: str) -> None:
     assert stopping_events(site, server) == [("server.stopping", by), ("session.persisted", "shutdown")]
 
 
+@pytest.mark.requirement("store.checkpoints.turn", "serve.stop.cancels", "runs.outcome.cancelled")
 @pytest.mark.parametrize("by", ["sigint", "sigterm", "request"])
 def test_a_run_at_work_is_cancelled_saved_and_its_processes_are_ended(site: Site, by: str) -> None:
     site.script(calls(bash(STUBBORN)), {"content": "never"})
@@ -85,6 +87,7 @@ def test_readers_get_the_last_events_before_their_stream_ends(site: Site) -> Non
     assert run.id
 
 
+@pytest.mark.requirement("serve.stop.settle-bound", "serve.stop.unsettled-is-lost")
 def test_a_run_that_does_not_settle_in_time_is_lost_to_the_next_server(site: Site) -> None:
     site.script(calls(bash(STUBBORN)))
     server = site.launch(serve_args=["--settle-ms", "50"])
@@ -118,6 +121,7 @@ def test_a_second_signal_does_not_wait_for_the_run(site: Site) -> None:
 # --- the launcher ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("serve.launcher.release", "client.launch.hold")
 def test_a_released_server_outlives_its_launcher(site: Site) -> None:
     server = site.launch(hold=True)
     server.handle.release()
@@ -126,6 +130,7 @@ def test_a_released_server_outlives_its_launcher(site: Site) -> None:
     assert server.stop() == 0
 
 
+@pytest.mark.requirement("serve.launcher.lost-late")
 def test_the_launchers_death_stops_a_server_that_was_not_released(site: Site) -> None:
     site.script({"content": "slow", "delay_ms": 60_000})
     server = site.launch(hold=True)
@@ -140,6 +145,7 @@ def test_the_launchers_death_stops_a_server_that_was_not_released(site: Site) ->
     assert run.id
 
 
+@pytest.mark.requirement("serve.failure.launcher-lost", "serve.launcher.lost-early")
 def test_a_launcher_that_dies_during_the_start_is_reported(site: Site) -> None:
     read_end, write_end = os.pipe()
     process = site.spawn(
@@ -159,6 +165,7 @@ def test_a_launcher_that_dies_during_the_start_is_reported(site: Site) -> None:
     assert (ready["error"]["code"], ready["error"]["retryable"]) == ("launcher_lost", False)
 
 
+@pytest.mark.requirement("serve.launcher.inheritance")
 def test_the_launchers_pipe_is_inherited_by_no_child(site: Site) -> None:
     site.script(calls(bash("ls -l /proc/$$/fd; ls /proc/$$/fd | wc -l")), {"content": "{{last}}"})
     server = site.launch(hold=True)

@@ -7,11 +7,14 @@ import json
 import os
 import stat
 
+import pytest
+
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.requirement("store.revision", "session.export", "session.export.verbatim")
 def test_the_files_hash_is_the_revision(program, imported):
     done = program.json("export", "task-1", "--output", "out.json")
     path = program.cwd / "out.json"
@@ -23,6 +26,7 @@ def test_the_files_hash_is_the_revision(program, imported):
     assert [message["Role"] for message in fields["messages"]] == ["user", "assistant", "tool"]
 
 
+@pytest.mark.requirement("session.export.identical")
 def test_an_identical_file_is_left_alone(program, imported):
     program.json("export", "task-1", "--output", "out.json")
     before = os.stat(program.cwd / "out.json")
@@ -31,6 +35,7 @@ def test_an_identical_file_is_left_alone(program, imported):
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
+@pytest.mark.requirement("session.export.exists")
 def test_a_different_file_exists_and_is_kept(program, imported):
     (program.cwd / "out.json").write_bytes(b"mine")
     program.fails("exists", "export", "task-1", "--output", "out.json")
@@ -77,6 +82,7 @@ def test_a_missing_session_writes_nothing(program, imported):
     assert not (program.cwd / "out.json").exists()
 
 
+@pytest.mark.requirement("session.export.verbatim")
 def test_a_dash_writes_the_bytes_to_standard_output_and_the_result_to_standard_error(program, imported):
     done = program.run("export", "task-1", "--output", "-", "--json")
     assert (done.exit_code, sha256(done.out)) == (0, imported["revision"])

@@ -12,6 +12,9 @@ import pytest
 SUMMARY_KEYS = ["id", "title", "created_at", "updated_at", "revision", "messages", "frozen", "parent"]
 
 
+@pytest.mark.requirement(
+    "session.json.success", "session.import", "session.import.created", "session.import.source-digest"
+)
 def test_a_document_is_stored_and_described_by_its_summary(program, document):
     file = program.cwd / "in.json"
     file.write_bytes(document())
@@ -27,6 +30,7 @@ def test_a_document_is_stored_and_described_by_its_summary(program, document):
     assert session["updated_at"] == "2026-11-30T10:04:11.500Z"
 
 
+@pytest.mark.requirement("session.import.idempotent")
 def test_the_same_conversation_again_changes_nothing(program, document, imported):
     again = program.json("import", "-", input=document(created_at="2020-01-01T00:00:00Z", frozen=True))
     assert (again["created"], again["frozen_now"], again["session"]) == (False, False, imported)
@@ -44,6 +48,7 @@ def test_an_exported_file_imports_into_another_store_with_the_same_revision(prog
     assert (done["created"], done["session"]) == (True, imported)
 
 
+@pytest.mark.requirement("session.import.exists")
 @pytest.mark.parametrize("change", [{"title": "Other"}, {"messages": []}, {"meta": {"agent": "x"}}, {"todos": None}])
 def test_a_different_conversation_of_the_same_id_exists(program, document, imported, change):
     program.fails("exists", "import", "-", input=document(**change))
@@ -60,6 +65,7 @@ def test_a_document_without_a_usable_id_needs_one(program, document):
     assert not program.home.exists()
 
 
+@pytest.mark.requirement("session.import.freeze")
 def test_freeze_freezes_now_and_only_once(program, document, imported):
     first = program.json("import", "-", "--freeze", input=document())
     assert (first["created"], first["frozen_now"], first["session"]["frozen"]) == (False, True, True)
@@ -74,6 +80,7 @@ def test_a_frozen_document_is_stored_frozen_with_its_lineage(program, document):
     assert (done["frozen_now"], done["session"]["frozen"], done["session"]["parent"]) == (True, True, lineage)
 
 
+@pytest.mark.requirement("session.codes")
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -99,6 +106,7 @@ def test_a_broken_pair_names_its_message(program, document):
     assert error["message"].startswith("message 2:")
 
 
+@pytest.mark.requirement("session.codes")
 def test_a_missing_file_is_a_bad_request(program):
     error = program.fails("bad_request", "import", "missing.json")
     assert "missing.json" in error["message"] and error["hint"]

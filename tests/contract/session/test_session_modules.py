@@ -18,6 +18,7 @@ print(json.dumps([code, loaded]), file=sys.stderr)
 """
 
 
+@pytest.mark.requirement("process.offline-commands")
 @pytest.mark.parametrize(
     "words",
     [

@@ -15,6 +15,7 @@ def test_an_empty_store_lists_nothing_and_reading_makes_no_file(program):
     assert list(program.cwd.iterdir()) == []
 
 
+@pytest.mark.requirement("session.list")
 def test_sessions_are_listed_newest_first(program, document):
     for n, hour in (("a", 10), ("b", 12), ("c", 11)):
         program.json("import", "-", "--id", n, input=document(updated_at=f"2026-11-30T{hour}:00:00Z"))
@@ -39,6 +40,7 @@ def test_people_read_an_aligned_table_without_control_characters(program, docume
     assert by_id["child"].index("3  2") == head.index("MESSAGES") + len("MESSAGES") - 1
 
 
+@pytest.mark.requirement("session.json.success", "session.summary", "session.show")
 def test_show_gives_the_summary_alone_as_json(program, imported):
     assert program.json("show", "task-1") == imported
 

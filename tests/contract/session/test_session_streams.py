@@ -28,6 +28,7 @@ def test_a_usage_error_is_clicks_text_and_exit_code_2(program, words):
     assert done.error_lines[-1].startswith("Error: ")
 
 
+@pytest.mark.requirement("session.json.failure")
 @pytest.mark.parametrize("words", USAGE_MISTAKES[:-1], ids=" ".join)
 def test_a_usage_error_with_json_is_a_bad_request(program, words):
     done = program.run(*words, "--json")

@@ -26,6 +26,7 @@ print(json.dumps({"values": values, "left": "AURA_SERVE_TOKEN" in os.environ, "s
 """
 
 
+@pytest.mark.requirement("serve.token.hidden")
 @pytest.mark.parametrize("arguments", [[], ["rename"]])
 def test_an_erased_variable_is_seen_by_no_child(arguments: list[str]) -> None:
     environment = {

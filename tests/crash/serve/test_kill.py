@@ -93,6 +93,7 @@ class Witness:
         client.wait(run_id, on_event=self.see, reconnect_s=0)
 
 
+@pytest.mark.requirement("process.survives-controllers", "journal.durable")
 def test_whatever_was_told_survives_kills_at_random_points(site: Site) -> None:
     dice = random.Random(SEED)
     witness = Witness()

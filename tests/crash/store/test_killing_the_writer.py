@@ -87,6 +87,7 @@ def check_revisions(store: SqliteStore, session_id: str, newest: int) -> None:
         assert sha256(exported(store, session_id, revision.sha256)) == revision.sha256
 
 
+@pytest.mark.requirement("process.survives-controllers", "store.atomic-writes")
 @pytest.mark.timeout(300)
 def test_kill_at_random_moments_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     seed = int(os.environ.get("AURA_CRASH_SEED", str(random.randrange(1 << 30))))

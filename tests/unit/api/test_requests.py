@@ -30,6 +30,7 @@ GETS = [
 POSTS = ["/v1/runs", f"/v1/runs/{RUN_ID}/cancel", f"/v1/runs/{RUN_ID}/inputs/inp_1", "/v1/shutdown"]
 
 
+@pytest.mark.requirement("http.auth")
 @pytest.mark.parametrize("path", [*GETS, "/v1/nothing", "/", "/v1"])
 @pytest.mark.parametrize(
     "header",
@@ -71,6 +72,7 @@ def test_get_server_and_session_answer_what_the_service_says(api: Api) -> None:
     assert response.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.requirement("http.messages")
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -85,6 +87,7 @@ def test_messages_are_read_after_an_index(api: Api, query: str, expected: tuple[
     assert api.service.calls == [("read_messages", *expected)]
 
 
+@pytest.mark.requirement("http.journal.bounds", "http.events", "http.errors.bad-request", "sse.heartbeat.bounds")
 @pytest.mark.parametrize(
     "path",
     [
@@ -123,6 +126,7 @@ def test_a_query_that_is_not_exact_is_a_bad_request(api: Api, path: str) -> None
     assert api.service.calls == []
 
 
+@pytest.mark.requirement("http.runs.submit")
 def test_a_new_run_is_202_and_a_known_one_200_with_the_replay_header(api: Api) -> None:
     body = {"request_id": "job:1", "prompt": "go", "on_input": "wait"}
     response = api.post("/v1/runs", body)
@@ -136,11 +140,13 @@ def test_a_new_run_is_202_and_a_known_one_200_with_the_replay_header(api: Api) -
     assert response.headers["Idempotent-Replay"] == "true"
 
 
+@pytest.mark.requirement("http.runs.on-input-default")
 def test_a_command_is_passed_on_as_a_command_and_block_is_the_default(api: Api) -> None:
     assert api.post("/v1/runs", {"request_id": "1", "command": "/help"}).status_code == 202
     assert api.service.calls == [("submit", "1", "command", "/help", "block")]
 
 
+@pytest.mark.requirement("http.unknown-fields", "http.errors.bad-request")
 @pytest.mark.parametrize(
     "body",
     [
@@ -173,6 +179,7 @@ def test_a_run_body_that_is_not_exact_is_a_bad_request(api: Api, body: Any) -> N
     assert api.service.calls == []
 
 
+@pytest.mark.requirement("http.json-bodies")
 @pytest.mark.parametrize(
     "data",
     [
@@ -202,6 +209,7 @@ def test_json_types_and_no_type_are_taken_as_json(api: Api, content_type: str | 
     assert api.post("/v1/runs", {"request_id": "1", "prompt": "x"}, headers=headers).status_code == 202
 
 
+@pytest.mark.requirement("http.json-bodies")
 @pytest.mark.parametrize(
     "content_type",
     ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "application/xml", "json"],
@@ -233,12 +241,14 @@ def test_a_body_over_the_limit_is_refused_before_it_is_parsed(api: Api) -> None:
     assert api.post("/v1/runs", padding[1:] + body).status_code == 202
 
 
+@pytest.mark.requirement("http.runs.get")
 def test_a_run_is_found_by_its_id_and_by_its_request(api: Api) -> None:
     assert api.get(f"/v1/runs/{RUN_ID}").get_json()["id"] == RUN_ID
     assert api.get("/v1/runs?request_id=job%3A1+a").get_json()["request_id"] == "job:1 a"
     fails_with(api.get("/v1/runs/run_unknown"), 404, "not_found")
 
 
+@pytest.mark.requirement("http.runs.cancel")
 def test_cancel_answers_202_with_the_run(api: Api) -> None:
     response = api.post(f"/v1/runs/{RUN_ID}/cancel")
     assert response.status_code == 202
@@ -253,6 +263,7 @@ def test_a_body_where_none_belongs_is_a_bad_request(api: Api, path: str, data: b
     assert api.service.calls == []
 
 
+@pytest.mark.requirement("http.runs.inputs")
 @pytest.mark.parametrize(
     ("body", "expected"),
     [({"answer": "red"}, ("red", None)), ({"answer": ""}, ("", None)), ({"action": "deny"}, (None, "deny"))],
@@ -263,6 +274,7 @@ def test_an_input_is_answered(api: Api, body: dict[str, str], expected: tuple[st
     assert api.service.calls == [("answer_input", RUN_ID, "inp_1", *expected)]
 
 
+@pytest.mark.requirement("http.unknown-fields")
 @pytest.mark.parametrize(
     "body", [{}, {"answer": "a", "action": "deny"}, {"action": "maybe"}, {"answer": 1}, {"answer": "a", "x": 1}]
 )
@@ -271,6 +283,7 @@ def test_an_input_reply_that_is_not_exact_is_a_bad_request(api: Api, body: dict[
     assert api.service.calls == []
 
 
+@pytest.mark.requirement("http.shutdown")
 def test_shutdown_answers_202_and_stops_the_service(api: Api) -> None:
     response = api.post("/v1/shutdown")
     assert (response.status_code, response.get_json()) == (202, {})
@@ -310,12 +323,14 @@ def test_a_fault_is_answered_with_an_id_that_is_in_the_log_and_no_detail(api: Ap
     assert "secret" not in error["message"] + api.service.log_text.getvalue()
 
 
+@pytest.mark.requirement("http.journal")
 def test_a_journal_page_is_spliced_from_the_stored_bytes(api: Api) -> None:
     api.store(a_row(1), a_row(2), a_row(3))
     response = api.get("/v1/journal?after=1&limit=1")
     assert response.get_data() == b'{"events":[' + a_row(2).line + b'],"last_seq":3}'
 
 
+@pytest.mark.requirement("http.errors.cursor-out-of-range")
 @pytest.mark.parametrize("path", ["/v1/journal", "/v1/events"])
 @pytest.mark.parametrize("after", ["-1", "4", "-99999999999999999999", "99999999999999999999"])
 def test_a_cursor_out_of_range_is_a_conflict_that_tells_the_last_seq(api: Api, path: str, after: str) -> None:

@@ -57,6 +57,7 @@ def test_stored_events_are_replayed_from_the_start_and_then_followed(api: Api) -
     assert data == OPENING + b"".join(frame(a_row(seq)) for seq in range(1, 6))
 
 
+@pytest.mark.requirement("sse.last-event-id-wins")
 @pytest.mark.parametrize(
     ("path", "headers"),
     [
@@ -110,6 +111,7 @@ def test_a_quiet_stream_beats_every_interval_of_silence(api: Api) -> None:
     assert api.signal.waits_ms == [3000] * 5
 
 
+@pytest.mark.requirement("sse.heartbeat")
 def test_the_heartbeat_is_every_fifteen_seconds_unless_asked_for(api: Api) -> None:
     read(api, "/v1/events", None)
     assert api.signal.waits_ms == [15_000, 15_000]
@@ -124,6 +126,7 @@ def test_an_event_starts_the_silence_anew(api: Api) -> None:
     assert api.signal.waits_ms == [3000, 3000]
 
 
+@pytest.mark.requirement("sse.transient.thinking")
 def test_live_items_are_sent_only_on_request_and_thinking_only_when_asked_for(api: Api) -> None:
     def show() -> None:
         api.feed.show(Delta("m1", 0, "hm", thinking=True))
@@ -143,6 +146,7 @@ def test_live_items_are_sent_only_on_request_and_thinking_only_when_asked_for(ap
     assert read(api, "/v1/events?transient=true&thinking=true", show) == OPENING + thinking + rest
 
 
+@pytest.mark.requirement("sse.transient.superseded")
 def test_deltas_never_follow_the_message_that_supersedes_them(api: Api) -> None:
     def batch() -> None:
         api.feed.show(Delta("m1", 0, "a"))
@@ -169,6 +173,7 @@ def test_a_delta_that_comes_after_its_message_without_an_earlier_one_is_dropped(
     assert data == OPENING + frame(assistant(1, "m1"))
 
 
+@pytest.mark.requirement("sse.transient.tool-output")
 def test_tool_output_stands_before_the_end_of_its_call_even_with_an_odd_call_id(api: Api) -> None:
     call_id = 'call "1"\\\n'
     done = a_row(2, "tool.finished", {"call_id": call_id, "name": "Bash", "status": "ok", "result": "", "error": None})

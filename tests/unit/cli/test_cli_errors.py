@@ -28,6 +28,7 @@ def test_an_error_is_one_line_and_its_hint_another(capfd):
     assert capfd.readouterr() == ("", "error: there is no [31m such thing\nhint: Look elsewhere.\n")
 
 
+@pytest.mark.requirement("session.json.failure")
 def test_an_error_with_json_is_one_object(capfd):
     assert guarded(failing(e.Busy("busy", details={"run_id": "run_1", "reason": None})), ["x", "--json"]) == 1
     out, err = capfd.readouterr()

@@ -28,6 +28,7 @@ def test_a_written_file_has_all_pieces_and_nothing_is_beside_it(tmp_path, write)
     assert os.listdir(tmp_path) == ["f"]
 
 
+@pytest.mark.requirement("store.atomic-writes.files")
 def test_a_source_that_fails_leaves_nothing(tmp_path, write):
     with pytest.raises(RuntimeError):
         write(tmp_path / "f", failing(b"a"))
@@ -52,6 +53,7 @@ def test_creating_works_where_there_are_no_hard_links(tmp_path, monkeypatch):
     assert (tmp_path / "f").read_bytes() == b"a" and os.listdir(tmp_path) == ["f"]
 
 
+@pytest.mark.requirement("store.atomic-writes.files")
 def test_replacing_keeps_the_old_file_until_the_new_one_is_complete(tmp_path):
     files.replace_file(tmp_path / "f", [b"old"])
     with pytest.raises(RuntimeError):

@@ -19,6 +19,7 @@ def read_event(document: Document) -> Event:
     return decode.load(EVENT, Event, document, "here")
 
 
+@pytest.mark.requirement("session.summary")
 def test_a_summary_becomes_a_frozen_value() -> None:
     parent: Document = {"id": "baseline", "revision": "c" * 64}
     loaded = decode.load(schemas.SummarySchema(), Summary, documents.summary(parent=parent), "here")
@@ -55,6 +56,7 @@ def test_a_run_without_any_one_field_is_drift_that_names_it(field: str) -> None:
     assert "GET /v1/runs/x" in str(caught.value)
 
 
+@pytest.mark.requirement("client.strict")
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -97,6 +99,7 @@ def test_every_durable_type_is_read_and_its_data_kept(kind: str) -> None:
     assert read_event(documents.event(5, kind, data)).data == data
 
 
+@pytest.mark.requirement("client.strict")
 @pytest.mark.parametrize("kind", sorted(event_schemas.DURABLE))
 def test_every_durable_type_refuses_a_field_too_many_and_each_one_missing(kind: str) -> None:
     data = documents.event_data()[kind]

@@ -121,6 +121,7 @@ def test_session_and_messages_are_read(make: Make) -> None:
     assert dict(wire.requests[0].url.params) == {"after": "4", "thinking": "true"}
 
 
+@pytest.mark.requirement("process.prompts-in-bodies")
 def test_submit_sends_a_prompt_or_a_command_and_takes_a_new_run_and_a_replay(make: Make) -> None:
     wire = Wire(ok(documents.run(), 202), ok(documents.persisted_run(), 200))
     client = make(wire)

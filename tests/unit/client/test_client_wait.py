@@ -61,6 +61,7 @@ def world(notices: int = 6, **changes: object) -> World:
     return World(documents.run_story(3, notices), documents.run(accepted_seq=3), **changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.requirement("client.wait.exactly-once", "client.wait.terminal")
 def test_every_event_comes_once_and_in_order_and_the_terminal_run_is_returned() -> None:
     seen: list[Event] = []
     final = world().wait(on_event=seen.append)
@@ -246,6 +247,7 @@ def test_the_stream_goes_on_from_its_last_durable_event_and_gives_up_after_its_b
     assert dict(requests[0].url.params) == {"after": "2", "transient": "false", "thinking": "false", "heartbeat": "7"}
 
 
+@pytest.mark.requirement("sse.transient.sticky-id")
 def test_live_events_are_told_by_their_type_although_the_last_id_sticks_to_them() -> None:
     delta = 'event: delta.content\ndata: {"message_id":"msg_1","text":"he"}\n\n'
     items, _ = events_of(stream(frame(documents.notice(1)), delta, frame(documents.notice(2))), transient=True)

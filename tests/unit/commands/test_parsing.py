@@ -35,6 +35,7 @@ def test_on_and_off_have_several_spellings() -> None:
     assert find_switch("perhaps") is None
 
 
+@pytest.mark.requirement("http.command.refused")
 def test_the_rejected_the_later_and_the_unknown_are_bad_requests() -> None:
     for name in (*REJECTED, *LATER, "/nonsense", "/", "/ help", "help", " /help", "/" + "x" * 5000):
         with pytest.raises(BadRequest) as refused:

@@ -133,6 +133,7 @@ def test_the_provider_is_contacted_only_for_a_model_that_is_restored_or_replaced
     assert not contacted(desk, other, "main")
 
 
+@pytest.mark.requirement("runs.retryable")
 def test_three_codes_are_worth_another_try() -> None:
     codes = ("network", "server", "rate_limit", "auth", "credit", "model_unavailable")
     failures = [provider_failure(f"provider_{code}", "m", {"status": 1}) for code in codes]

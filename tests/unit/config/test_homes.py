@@ -33,6 +33,7 @@ def test_the_defaults_are_taken_where_they_exist(tmp_path: Path, cwd: Path) -> N
     assert homes.launch_dir == cwd
 
 
+@pytest.mark.requirement("store.location.home")
 def test_without_a_project_home_the_global_home_is_written_to(tmp_path: Path, cwd: Path) -> None:
     user = made(tmp_path / "user" / ".aura")
     homes = resolve_homes(None, [], {"HOME": str(tmp_path / "user")}, cwd)
@@ -49,6 +50,7 @@ def test_an_empty_home_flag_disables_the_global_home(tmp_path: Path, cwd: Path) 
     assert homes.global_home is None
 
 
+@pytest.mark.requirement("store.location")
 def test_the_last_config_is_the_write_home_and_need_not_exist(tmp_path: Path, cwd: Path) -> None:
     project = made(cwd / ".aura")
     homes = resolve_homes("", [".aura", str(tmp_path / "run-home")], {}, cwd)
@@ -90,6 +92,7 @@ def test_an_empty_aura_home_disables_the_global_home(tmp_path: Path, cwd: Path) 
     assert resolve_homes(None, [], {"HOME": str(tmp_path), "AURA_HOME": ""}, cwd).layers == (project,)
 
 
+@pytest.mark.requirement("store.location.home")
 def test_an_explicit_empty_config_leaves_only_the_global_home(cwd: Path) -> None:
     made(cwd / ".aura")
     one = made(cwd / "one")

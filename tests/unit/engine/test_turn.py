@@ -103,6 +103,7 @@ def code(outcome: TurnOutcome) -> tuple[str, str]:
     return outcome.outcome, outcome.error.code
 
 
+@pytest.mark.requirement("runs.outcome.completed")
 def test_an_answer_without_calls_completes_the_turn(turn: Callable[..., Turn]) -> None:
     one = turn(Reply("Hello.", thinking="hm", input_tokens=7, output_tokens=3))
     outcome = one.run()
@@ -238,6 +239,7 @@ def test_an_approval_that_nobody_gives_blocks_the_run_and_nothing_happens(turn: 
     assert not (one.workdir / "made.txt").exists()
 
 
+@pytest.mark.requirement("runs.outcome.cancelled")
 @pytest.mark.parametrize(
     ("reason", "expected"),
     [
@@ -288,6 +290,7 @@ class Interrupted(RecordingLane):
         self._step()
 
 
+@pytest.mark.requirement("store.checkpoints.pairs")
 def test_a_cancel_at_any_point_leaves_complete_pairs_and_matching_events(turn: Callable[..., Turn]) -> None:
     point, outcomes = 0, []
     while not outcomes or outcomes[-1] != "completed":

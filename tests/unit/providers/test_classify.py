@@ -16,6 +16,7 @@ def body(message: str, **more: object) -> bytes:
     return json.dumps({"error": {"message": message, **more}}).encode()
 
 
+@pytest.mark.requirement("runs.provider.status")
 @pytest.mark.parametrize("provider", ["openai", "llamacpp", "llamaswap"])
 @pytest.mark.parametrize(
     ("status", "kind", "code", "retryable"),
@@ -40,6 +41,7 @@ def test_the_status_decides(provider, status, kind, code, retryable):
     assert (run_error.message, run_error.details) == ("it broke", {"status": status, "provider": provider})
 
 
+@pytest.mark.requirement("runs.provider.context-error")
 @pytest.mark.parametrize("provider", ["openai", "llamacpp", "llamaswap"])
 @pytest.mark.parametrize("names", [{"type": "exceed_context_size_error"}, {"code": "context_length_exceeded"}])
 def test_a_structured_overflow_is_context_exhausted(provider, names):
@@ -60,6 +62,7 @@ def test_a_content_filter_code_is_content_filter_everywhere():
     assert classify(400, body("no", code="content_filter"), {}, "llamaswap", NOW_MS).kind == "content_filter"
 
 
+@pytest.mark.requirement("runs.provider.message")
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -134,6 +137,7 @@ def test_an_error_frame_without_a_message_is_quoted():
     assert classify_frame([1], "openai").message == "[1]"
 
 
+@pytest.mark.requirement("runs.provider.unexpected-success")
 def test_a_page_instead_of_an_answer_is_quoted_and_unclassified():
     error = unexpected(200, b"<html>Please log in</html>", "llamaswap").run_error()
     assert (error.code, error.message, error.retryable) == ("internal", "<html>Please log in</html>", False)

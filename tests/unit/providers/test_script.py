@@ -103,6 +103,7 @@ def test_a_cancelled_scope_uses_no_entry_up(script, ask, scope, deltas):
     assert provider.stream(ask(), scope, deltas).content == "only"
 
 
+@pytest.mark.requirement("runs.outcome.provider-codes")
 @pytest.mark.parametrize(
     ("error", "kind", "code", "status", "message"),
     [

@@ -120,6 +120,7 @@ def test_closing_wakes_readers(store: FakeStore) -> None:
     assert store.listeners == []
 
 
+@pytest.mark.requirement("sse.transient.superseded")
 def test_live_items_go_to_those_who_asked_and_the_oldest_are_dropped(feeds: Feeds) -> None:
     feed = feeds.open(SESSION)
     feed.show(ToolOutput("Bash", "nobody sees it"))

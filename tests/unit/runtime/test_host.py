@@ -164,6 +164,7 @@ def test_runs_in_quick_succession_never_save_a_message_twice(bench: Bench) -> No
     assert bench.stream.getvalue() == ""
 
 
+@pytest.mark.requirement("serve.stop.refuses-runs")
 def test_on_the_way_down_new_runs_are_refused_and_old_requests_answered(bench: Bench) -> None:
     bench.model.go.clear()
     run = bench.accept("r1").run
@@ -202,6 +203,7 @@ def test_a_run_that_does_not_settle_keeps_its_session_from_being_let_go(tmp_path
     bench.end()
 
 
+@pytest.mark.requirement("runs.outcome.internal")
 def test_a_fault_of_a_provider_is_internal_with_an_id_that_is_in_the_log(bench: Bench) -> None:
     def stream(request: Request, scope: Scope, on_delta: OnDelta) -> Reply:
         raise ZeroDivisionError("secret text")

@@ -100,6 +100,7 @@ def bench() -> Bench:
 # --- emitting --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("journal.durable")
 def test_a_durable_event_is_committed_with_all_before_it(bench: Bench) -> None:
     bench.lane.emit(e.Notice(level="info", origin="a", message="a"))
     assert bench.kinds == []
@@ -115,6 +116,7 @@ def test_a_durable_event_that_is_refused_ends_the_run(bench: Bench) -> None:
     assert (caught.value.error.code, caught.value.error.details) == ("persist_failed", {"reason": "store_unavailable"})
 
 
+@pytest.mark.requirement("events.status")
 def test_the_status_is_an_event_only_when_it_changes(bench: Bench) -> None:
     bench.session.saver.history.meta["agent"] = "main"
     for iteration in (1, 1, 2, 2, 2, 1):
@@ -149,6 +151,7 @@ def test_deltas_come_before_the_event_that_supersedes_them(bench: Bench) -> None
 # --- saving ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("runs.outcome.persist-failed")
 def test_a_refused_checkpoint_ends_the_run_and_is_told(bench: Bench) -> None:
     bench.saver.history.append(Message("user", "hello"))
     bench.store.answers = [FULL]
@@ -228,6 +231,7 @@ def _wait_for_question(bench: Bench) -> str:
 # --- settling --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("runs.persisted.after-save")
 def test_a_run_ends_in_one_commit_with_its_save(bench: Bench) -> None:
     bench.saver.history.append(Message("user", "hello"))
     assert bench.settle() is True
@@ -239,6 +243,7 @@ def test_a_run_ends_in_one_commit_with_its_save(bench: Bench) -> None:
     assert batch.checkpoint is not None
 
 
+@pytest.mark.requirement("runs.persist-failed")
 def test_a_refused_save_ends_the_run_persist_failed_with_the_ballasts_room(bench: Bench) -> None:
     bench.store.answers = [FULL]
     assert bench.settle() is True

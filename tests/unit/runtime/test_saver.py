@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def exported(saver: Saver, save: Save) -> str:
     return hashlib.sha256(b"".join(document.iterate_document(bodies, save.header))).hexdigest()
 
 
+@pytest.mark.requirement("store.revision")
 @given(st.lists(st.lists(texts, max_size=3), max_size=4), texts, texts)
 def test_a_revision_is_the_hash_of_the_exported_document(rounds: list[list[str]], title: str, system: str) -> None:
     saver = make_saver([Message("user", "stored"), Message("assistant", "before")])
@@ -47,6 +49,7 @@ def test_what_is_not_adopted_is_saved_again() -> None:
     assert saver.prepare("run", NOW_MS).event.changed is False
 
 
+@pytest.mark.requirement("store.checkpoints.unchanged")
 def test_the_same_content_is_not_stored_again_and_keeps_its_revision() -> None:
     saver = make_saver([Message("user", "stored")])
     save = saver.prepare("start", NOW_MS + 99)
@@ -69,6 +72,7 @@ def test_a_change_of_the_tail_alone_is_a_revision_without_new_messages() -> None
         saver.adopt(save)
 
 
+@pytest.mark.requirement("session.summary")
 def test_only_messages_that_are_not_system_are_counted() -> None:
     saver = make_saver([Message("system", "a notice"), Message("user", "hello")])
     assert saver.messages == 1

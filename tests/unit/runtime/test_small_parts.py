@@ -36,6 +36,7 @@ def pending(kind: Any = "ask", **question: Any) -> Input:
     return Input("inp_1", SESSION, "run_1", kind, "pending", question, None, None)
 
 
+@pytest.mark.requirement("inputs.answers")
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [("red", "red"), ("2", "blue"), ("3", "1"), ("1", "1"), ("0", "0"), ("4", "4"), ("²", "²"), ("green", "green")],
@@ -69,6 +70,7 @@ def test_a_question_takes_no_action() -> None:
             read_answer(pending(), answer, action)
 
 
+@pytest.mark.requirement("http.command.known")
 @pytest.mark.parametrize("command", [*COMMANDS, "/HELP", "/help save", "/save 'a title'", "/save it's", "/stats  "])
 def test_known_commands_are_taken(command: str) -> None:
     check_command(command, {})
@@ -86,6 +88,7 @@ def test_other_commands_are_refused_before_there_is_a_run(command: str) -> None:
 # --- the ready file --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("serve.ready-file.mode", "serve.ready-file.atomic")
 def test_the_ready_file_appears_whole_and_private(tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     ready = ReadyFile(path)
@@ -112,6 +115,7 @@ def test_a_ready_file_that_cannot_be_written_is_noticed_at_once(tmp_path: Path, 
     assert caught.value.hint
 
 
+@pytest.mark.requirement("serve.failure.startup-failed")
 def test_codes_that_a_start_does_not_have_become_startup_failed() -> None:
     locked = SessionLocked("held")
     assert as_startup_error(locked) is locked
@@ -144,6 +148,7 @@ def pipe() -> Any:
     close()
 
 
+@pytest.mark.requirement("serve.launcher.inheritance")
 def test_a_launcher_that_dies_is_told_once_and_its_pipe_is_no_childs(pipe: tuple[int, int, Callable[[], None]]) -> None:
     read_end, _, close = pipe
     launcher = Launcher(read_end)

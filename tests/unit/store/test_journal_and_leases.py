@@ -21,6 +21,7 @@ def notice(text: str) -> e.Notice:
     return e.Notice(level="info", origin="test", message=text)
 
 
+@pytest.mark.requirement("journal.line")
 def test_seq_is_dense_and_lines_are_exact(keeper: Keeper) -> None:
     receipt = keeper.commit([notice("é\u2028\x00\ud83d"), notice('"\\')])
     assert (receipt.first_seq, receipt.last_seq, receipt.run) == (1, 2, None)
@@ -89,6 +90,7 @@ def test_the_seq_of_the_latest_save_is_known(keeper: Keeper) -> None:
     assert (stored.persisted_seq, stored.last_seq) == (2, 3)
 
 
+@pytest.mark.requirement("store.lease.exclusive")
 def test_a_session_is_held_once(keeper: Keeper, reopen: Reopen) -> None:
     other = reopen()
     for store in (keeper.store, other):

@@ -25,6 +25,7 @@ from aura.store.sqlite.store import SqliteStore
 from tests.unit.store.store_kit import NOW_MS, Keeper, Reopen, header, new_run, query
 
 
+@pytest.mark.requirement("events.run")
 def test_a_run_goes_through_its_states_and_every_event_carries_the_record_after_it(keeper: Keeper) -> None:
     run = keeper.accept()
     assert (run.state, run.accepted_seq, run.accepted_at_ms) == ("accepted", 1, NOW_MS)
@@ -76,6 +77,7 @@ def test_a_second_run_is_busy_until_the_first_has_settled(keeper: Keeper) -> Non
     assert keeper.accept("r2").state == "accepted"
 
 
+@pytest.mark.requirement("runs.idempotency.per-session")
 def test_one_request_id_in_two_sessions_makes_two_runs(keeper: Keeper) -> None:
     keeper.store.create_session(header("s2"))
     other = Keeper(keeper.store, "s2")
@@ -105,6 +107,7 @@ def test_twenty_threads_with_one_request_id_make_one_run(keeper: Keeper) -> None
     assert [row.type for row in keeper.store.read_events("s1", 0, 100)] == ["run.accepted"]
 
 
+@pytest.mark.requirement("runs.state-machine")
 def test_a_forbidden_transition_is_refused_and_leaves_nothing(keeper: Keeper) -> None:
     run = keeper.accept()
     with pytest.raises(Internal):
@@ -131,6 +134,7 @@ def test_an_event_for_a_run_of_another_session_is_refused(keeper: Keeper) -> Non
     other.release()
 
 
+@pytest.mark.requirement("runs.persist-failed")
 def test_a_failed_save_keeps_the_outcome(keeper: Keeper) -> None:
     run = keeper.accept()
     keeper.start(run)
@@ -145,6 +149,7 @@ def test_a_failed_save_keeps_the_outcome(keeper: Keeper) -> None:
     )
 
 
+@pytest.mark.requirement("runs.cancel.journaled")
 def test_a_cancel_is_noted_once_and_never_on_a_settled_run(keeper: Keeper) -> None:
     run = keeper.accept()
     first = keeper.store.request_cancel(run.id, reason="request", message="stop it", at_ms=NOW_MS + 5)

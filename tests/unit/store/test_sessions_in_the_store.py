@@ -183,6 +183,7 @@ def test_messages_are_paged_by_ordinal_without_system_messages(keeper: Keeper) -
     assert page(5, 1) == page(10**30, 1) == page(2, 0) == []
 
 
+@pytest.mark.requirement("store.lineage.parent-untouched")
 def test_a_fork_shares_the_parents_messages_and_leaves_it_alone(keeper: Keeper, folder: Path) -> None:
     keeper.save(messages_of("a", "b"))
     parent = keeper.store.get_session("s1")
@@ -254,6 +255,7 @@ def test_forks_of_forks_stay_right_when_every_generation_goes_on(store: SqliteSt
         assert [row[0] for row in rows] == expected
 
 
+@pytest.mark.requirement("session.fork.idempotent")
 def test_twenty_threads_forking_one_child_make_one(keeper: Keeper) -> None:
     keeper.save(messages_of("a"))
     barrier, results = threading.Barrier(20), list[p.Forked]()
@@ -272,6 +274,7 @@ def test_twenty_threads_forking_one_child_make_one(keeper: Keeper) -> None:
     assert len({result.session.revision for result in results}) == 1
 
 
+@pytest.mark.requirement("session.fork.history")
 def test_a_changed_message_makes_forking_fail_rather_than_copy_it(keeper: Keeper, folder: Path) -> None:
     keeper.save(messages_of("a", "b"))
     tamper(folder / "aura.db", "UPDATE message SET body = replace(body, 'a', 'x') WHERE idx = 0")
@@ -334,6 +337,7 @@ def test_importing_what_was_exported_is_the_same_session(keeper: Keeper) -> None
     assert exported(keeper.store, "s2") == data.replace(b'"id":"s1"', b'"id":"s2"')
 
 
+@pytest.mark.requirement("store.frozen.irreversible")
 def test_freezing_is_for_ever_and_safe_to_repeat(keeper: Keeper) -> None:
     before = keeper.save(messages_of("a"))
     keeper.release()
@@ -351,6 +355,7 @@ def test_freezing_is_for_ever_and_safe_to_repeat(keeper: Keeper) -> None:
         keeper.store.freeze("s1", expect_revision="0" * 64, at_ms=NOW_MS)
 
 
+@pytest.mark.requirement("store.frozen.readable", "store.frozen.save")
 def test_a_frozen_session_can_be_read_and_forked_but_not_written(keeper: Keeper) -> None:
     keeper.save(messages_of("a"))
     keeper.release()
@@ -401,6 +406,7 @@ def test_freezing_a_crashed_session_settles_its_run_first(keeper: Keeper) -> Non
     assert keeper.store.list_runs(p.RunFilter("s1", live=True)).items == ()
 
 
+@pytest.mark.requirement("session.freeze.idempotent")
 def test_two_freezers_at_once_agree(store: SqliteStore, reopen: Reopen) -> None:
     store.create_session(header("s1"))
     stores, barrier = [store, reopen()], threading.Barrier(2)

@@ -122,6 +122,7 @@ ATTACKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.requirement("store.frozen.irreversible")
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_is_refused_and_changes_nothing(prompt: sqlite3.Connection, attack: str) -> None:
     before = dump(prompt)

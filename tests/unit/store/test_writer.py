@@ -103,6 +103,7 @@ def count(connection: apsw.Connection) -> object:
     return connection.execute("SELECT count(*) FROM t").fetchall()[0][0]
 
 
+@pytest.mark.requirement("store.atomic-writes")
 def test_a_failing_commit_fails_every_unit_and_the_writer_lives_on(bare: tuple[Writer, apsw.Connection]) -> None:
     writer, connection = bare
     refuse = [True]
@@ -238,6 +239,7 @@ def make_room(store: SqliteStore) -> None:
     store._writer.submit(lambda c: c.execute("PRAGMA max_page_count = 1000000").fetchall(), "s").result(10)
 
 
+@pytest.mark.requirement("store.atomic-writes.failure")
 def test_a_full_database_refuses_units_and_keeps_what_was_stored(keeper: Keeper, folder: Path) -> None:
     keeper.commit([notice()])
     fill_up(keeper.store, folder)

@@ -29,6 +29,7 @@ def run_in(state: State) -> Run:
     return replace(accept(NEW, "s1", 3), state=state)
 
 
+@pytest.mark.requirement("runs.state-machine")
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_transition_is_taken_where_the_contract_has_it_and_refused_elsewhere(kind: str, state: State) -> None:
@@ -61,11 +62,13 @@ def test_each_step_stamps_its_own_time() -> None:
     assert (run.outcome, run.error, run.result, run.terminal) == ("failed", ERROR, RunResult("x"), True)
 
 
+@pytest.mark.requirement("runs.state-machine.short")
 def test_a_run_that_never_started_may_finish() -> None:
     run = fold(accept(NEW, "s1", 1), e.RunFinished(outcome="rejected", error=ERROR), 2, 1200)
     assert (run.state, run.started_at_ms, run.outcome) == ("finished", None, "rejected")
 
 
+@pytest.mark.requirement("runs.record.error", "runs.lost.unfinished")
 @pytest.mark.parametrize("state", ["accepted", "running"])
 def test_a_lost_run_that_never_finished_has_the_error(state: State) -> None:
     lost = fold(run_in(state), STEPS["run.lost"][0], 9, 2000)
@@ -78,6 +81,7 @@ def test_a_lost_run_that_never_finished_has_the_error(state: State) -> None:
     )
 
 
+@pytest.mark.requirement("runs.lost.finished")
 def test_a_lost_run_that_had_finished_keeps_its_outcome_and_has_a_persist_error() -> None:
     finished = fold(run_in("running"), e.RunFinished(outcome="completed"), 5, 1500)
     lost = fold(finished, STEPS["run.lost"][0], 9, 2000)
@@ -96,6 +100,7 @@ def test_the_first_cancel_stands() -> None:
     assert run.state == "running" and run.cancel_requested
 
 
+@pytest.mark.requirement("runs.record.stats")
 def test_calls_iterations_and_errors_are_counted() -> None:
     run = run_in("running")
     happened: list[e.Event] = [
@@ -112,6 +117,7 @@ def test_calls_iterations_and_errors_are_counted() -> None:
     assert (run.stats.iterations, dict(run.stats.tool_calls), run.stats.tool_errors) == (2, {"Bash": 2, "Read": 1}, 1)
 
 
+@pytest.mark.requirement("runs.persisted.in-flight")
 def test_the_latest_save_is_remembered_with_its_seq() -> None:
     run = run_in("running")
     for seq in (5, 9):
@@ -133,6 +139,7 @@ def test_other_events_and_other_lanes_change_nothing(state: State) -> None:
     assert fold(run, e.MessageAssistant(message_id="m", content="", source=other), 5, 1) is run
 
 
+@pytest.mark.requirement("runs.record.terminal")
 def test_terminal_states_are_the_contracts() -> None:
     assert frozenset({"persisted", "persist_failed", "lost"}) == TERMINAL
     assert {state for state in STATES if run_in(state).terminal} == TERMINAL

@@ -61,6 +61,7 @@ WITH_RUN = [
 ]
 
 
+@pytest.mark.requirement("events.session.persist-failed")
 @pytest.mark.parametrize(("event", "data"), EXAMPLES)
 def test_an_event_has_exactly_the_contracts_data(event: e.Event, data: dict[str, Any]) -> None:
     encoded = encode_event(event, None)
@@ -69,16 +70,19 @@ def test_an_event_has_exactly_the_contracts_data(event: e.Event, data: dict[str,
     assert list(json.loads(encoded.data)) == list(data)
 
 
+@pytest.mark.requirement("events.run")
 @pytest.mark.parametrize("event", WITH_RUN)
 def test_a_run_event_carries_the_record(event: e.Event) -> None:
     assert json.loads(encode_event(event, RUN).data) == {"run": automation.run_fields(RUN)}
 
 
+@pytest.mark.requirement("events.closed-set")
 def test_every_kind_of_the_catalogue_is_shown_above() -> None:
     shown = {event.kind for event, _ in EXAMPLES} | {event.kind for event in WITH_RUN}
     assert shown == set(CATALOGUE) == set(CONTRACT_TYPES)
 
 
+@pytest.mark.requirement("runs.record")
 def test_a_run_has_the_contracts_keys_in_order() -> None:
     fields = automation.run_fields(RUN)
     assert list(fields) == [
@@ -117,6 +121,7 @@ def test_a_page_is_spliced_json() -> None:
     assert json.loads(automation.page([one, two], 2)) == {"events": [json.loads(one), json.loads(two)], "last_seq": 2}
 
 
+@pytest.mark.requirement("sse.transient.tool-output")
 def test_live_events_have_their_names() -> None:
     assert automation.transient_fields(e.Delta("m", 0, "t")) == ("delta.content", {"message_id": "m", "text": "t"})
     assert automation.transient_fields(e.Delta("m", 0, "t", thinking=True))[0] == "delta.thinking"

@@ -207,6 +207,7 @@ def test_a_message_that_no_document_could_hold_is_refused() -> None:
         document.encode_message(Message("assistant", "", calls=(Call("c", "n", {"a": [arguments]}),)))
 
 
+@pytest.mark.requirement("session.import.idempotent")
 def test_the_same_conversation_ignores_times_freezing_lineage_and_the_order_of_keys() -> None:
     one = document.parse_document(reference())
     turned = {key: REFERENCE[key] for key in reversed(REFERENCE)}
@@ -215,6 +216,7 @@ def test_the_same_conversation_ignores_times_freezing_lineage_and_the_order_of_k
     assert document.same_conversation(one, document.parse_document(json.dumps(turned).encode()))
 
 
+@pytest.mark.requirement("session.import.exists")
 @pytest.mark.parametrize(
     "change",
     [
@@ -232,6 +234,7 @@ def test_another_conversation_is_told_apart(change: dict[str, Any]) -> None:
     assert not document.same_conversation(one, document.parse_document(reference(**change)))
 
 
+@pytest.mark.requirement("store.checkpoints.unchanged")
 def test_a_save_that_would_only_rewrite_the_date_is_recognised() -> None:
     header = document.parse_document(reference()).header
     from dataclasses import replace

@@ -30,11 +30,13 @@ def test_the_sample_journal_has_every_kind_and_every_end_of_a_run() -> None:
     assert {run["state"] for run in runs if run["terminal"]} == TERMINAL
 
 
+@pytest.mark.requirement("journal.line")
 @pytest.mark.parametrize("line", JOURNAL, ids=lambda line: f"{line.seq}-{line.type}")
 def test_an_encoded_event_fits_its_schema(line: samples.Line) -> None:
     data.EventSchema().load(json.loads(line.text))
 
 
+@pytest.mark.requirement("events.closed-set")
 def test_there_is_a_schema_for_each_type_and_a_type_for_each_schema() -> None:
     assert set(data.DURABLE) == CONTRACT_TYPES
     sent = dict(automation.transient_fields(item) for item in samples.LIVE_ITEMS)
@@ -43,6 +45,7 @@ def test_there_is_a_schema_for_each_type_and_a_type_for_each_schema() -> None:
         data.LIVE[name]().load(fields)
 
 
+@pytest.mark.requirement("events.closed-set")
 @pytest.mark.parametrize("line", list(samples.first_of_each_type()), ids=lambda line: line.type)
 def test_a_missing_or_an_additional_key_does_not_fit(line: samples.Line) -> None:
     event = json.loads(line.text)
@@ -76,6 +79,7 @@ def test_a_closed_set_has_the_members_of_its_type(schema: type[Schema], field: s
     assert choices(schema, field) == set(get_args(kinds))
 
 
+@pytest.mark.requirement("runs.record.terminal", "runs.record.error")
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -103,6 +107,7 @@ def test_a_run_that_contradicts_itself_does_not_fit(changes: dict[str, Any], fie
     assert field in records.RunSchema().validate({**run, **changes})
 
 
+@pytest.mark.requirement("runs.error-shape")
 @pytest.mark.parametrize(
     ("changes", "fits"),
     [

@@ -87,6 +87,7 @@ def test_each_http_code_is_an_answer_of_some_route() -> None:
     assert answered == {code.name for code in CODES.values() if "http" in code.places}
 
 
+@pytest.mark.requirement("http.journal.bounds")
 def test_ranges_and_defaults_are_those_of_the_requests() -> None:
     parameters = {item["name"]: item for item in AUTOMATION["paths"]["/v1/journal"]["get"]["parameters"]}
     assert parameters["limit"]["schema"] == {"type": "integer", "default": 500, "minimum": 1, "maximum": 5000}
@@ -115,6 +116,7 @@ def test_an_event_fits_the_exported_schemas(line: samples.Line) -> None:
     assert not Draft202012Validator(EVENTS).is_valid({**event, "data": {**event["data"], "more": 1}})
 
 
+@pytest.mark.requirement("sse.transient.tool-output")
 @pytest.mark.parametrize("item", samples.LIVE_ITEMS, ids=lambda item: type(item).__name__)
 def test_a_live_item_fits_the_exported_schemas(item: Any) -> None:
     name, fields = automation.transient_fields(item)
