@@ -235,11 +235,7 @@ SECTIONS = (
                 "serve.stop.settle-bound",
                 "A run has 60 s to settle unless told otherwise; then the server ends without it.",
             ),
-            Requirement(
-                "serve.stop.exit-code",
-                "A stop whose final save failed exits 1.",
-                gap="no test makes only the final save fail; exit 1 is shown for a run that does not settle",
-            ),
+            Requirement("serve.stop.exit-code", "A stop whose final save failed exits 1."),
             Requirement(
                 "serve.stop.unsettled-is-lost", "A run that did not settle is reported as lost by the next server."
             ),
@@ -401,11 +397,7 @@ SECTIONS = (
             Requirement("runs.recovery", "After a lost run a new request goes on with the session."),
             Requirement("runs.cancel.journaled", "A cancel is recorded once and passed on."),
             Requirement("runs.cancel.authoritative", "The terminal record says whether the cancel took effect."),
-            Requirement(
-                "runs.cancel.too-late",
-                "A cancel that came too late leaves the natural outcome.",
-                gap="no test brings a cancel between the end of the work and the terminal record",
-            ),
+            Requirement("runs.cancel.too-late", "A cancel that came too late leaves the natural outcome."),
             Requirement("runs.cancel.results", "Calls in flight get error results, and the run is saved and settles."),
             Requirement("runs.cancel.settled", "Cancelling a settled run returns it as it is."),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,9 +34,9 @@ def small_disk(tmp_path: Path) -> Iterator[Site]:
         subprocess.run(["umount", str(site.sessions)], check=True)
 
 
-def fill(site: Site) -> Path:
+def fill(site: Site, name: str = "filler") -> Path:
     """Take all the room that is left; the file gives it back."""
-    path = site.sessions / "filler"
+    path = site.sessions / name
     with path.open("wb", buffering=0) as file:
         for size in (1024 * 1024, 4096, 1):
             try:
@@ -130,3 +131,22 @@ def test_a_run_on_a_full_disk_ends_persist_failed_and_the_server_works_again(sma
     assert site.store.show(server.session_id).revision == again.persisted.revision
     assert [event.seq for event in server.events()] == list(range(1, server.client.server().last_seq + 1))
     assert server.stop() == 0
+
+
+@pytest.mark.requirement("serve.stop.exit-code")
+def test_a_stop_that_cannot_be_saved_exits_1_and_the_next_server_goes_on(small_disk: Site) -> None:
+    site = small_disk
+    server = site.launch()
+    assert server.run("hello").outcome == "completed"
+    revision = site.store.show(server.session_id).revision
+    fillers = [fill(site)]
+    (site.sessions / ".ballast").unlink()
+    fillers.append(fill(site, "second-filler"))
+    server.signal(signal.SIGTERM)
+    assert server.wait_exit() == 1
+    for filler in fillers:
+        filler.unlink()
+    again = site.launch(server.session_id)
+    assert again.client.session().session.revision == revision
+    assert again.run("more", "r2").outcome == "completed"
+    assert again.stop() == 0

@@ -243,6 +243,16 @@ def test_a_run_ends_in_one_commit_with_its_save(bench: Bench) -> None:
     assert batch.checkpoint is not None
 
 
+@pytest.mark.requirement("runs.cancel.too-late")
+def test_a_cancel_after_the_work_leaves_the_outcome_as_it_is(bench: Bench) -> None:
+    bench.scope.cancel("request")
+    assert bench.settle() is True
+    finished = bench.store.events[0]
+    assert isinstance(finished, e.RunFinished)
+    assert (finished.outcome, finished.error) == ("completed", None)
+    assert bench.kinds[-1] == "run.persisted"
+
+
 @pytest.mark.requirement("runs.persist-failed")
 def test_a_refused_save_ends_the_run_persist_failed_with_the_ballasts_room(bench: Bench) -> None:
     bench.store.answers = [FULL]
