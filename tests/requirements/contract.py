@@ -321,9 +321,11 @@ SECTIONS = (
             Requirement("runs.rejected.no-message", "A rejected run adds no message."),
             Requirement("runs.outcome.completed", "An answer without calls completes the run."),
             Requirement("runs.outcome.cancelled", "A cancelled run says whether it was by request or by shutdown."),
+            Requirement("runs.outcome.input-rejected", "`input_rejected`: no room in the context, or an empty prompt."),
             Requirement(
-                "runs.outcome.input-rejected",
-                "`input_rejected`: no room in the context, or nothing left of the prompt.",
+                "runs.outcome.input-rejected.directives",
+                "`input_rejected`: nothing is left of the prompt after its directives.",
+                gap="directives in prompts are not built yet",
             ),
             Requirement(
                 "runs.outcome.guardrail-blocked",
