@@ -32,7 +32,7 @@ from aura.runtime.inbox import Inbox
 from aura.runtime.log import Log
 from aura.runtime.selection import Selection
 from aura.runtime.service import Place, Service
-from aura.store.open import open_store
+from aura.store.open import find_store, open_store
 from aura.store.protocol import Store
 
 
@@ -76,7 +76,10 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         factory = make_factory(plan.homes, plan.workdir, io, clock)
         closers.append(factory.close)
         start = Selection(plan.agent, plan.overrides)
-        store = open_store(plan.homes.store_dir)
+        resumed = plan.resume is not None
+        if not resumed:
+            factory.make(start)  # a bad configuration must leave neither a store nor an empty session behind
+        store = _open_store(plan)
         closers.append(store.close)
         alarm = AlarmThread(clock)
         closers.append(alarm.close)
@@ -85,9 +88,6 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         feeds = Feeds(store, make_signal, log)
         closers.append(feeds.close)
         parts = HostParts(store, feeds, inbox, clock, alarm, log)
-        resumed = plan.resume is not None
-        if not resumed:
-            factory.make(start)  # a bad configuration must not leave an empty session behind
         session_id = _find_session(store, plan.resume) if plan.resume else _create_session(store, clock)
         notices = partial(_notices, factory)
         restore = partial(restore_agent, factory, start)
@@ -102,6 +102,17 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         for closer in reversed(closers):
             closer()
         raise
+
+
+def _open_store(plan: Plan) -> Store:
+    """Return the store, made for a fresh session as needed; one that does not exist has no session to resume."""
+    if plan.resume is None:
+        return open_store(plan.homes.store_dir)
+    check_session_id(plan.resume)
+    store = find_store(plan.homes.store_dir)
+    if store is None:
+        raise NotFound(f"there is no session {plan.resume}: the store is empty", hint="Import one first.")
+    return store
 
 
 def _find_session(store: Store, prefix: str) -> str:

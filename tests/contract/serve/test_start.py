@@ -189,7 +189,15 @@ def test_a_bad_configuration_is_config_invalid_and_makes_no_session(site: Site) 
     refused(site, "config_invalid", flags=("--workdir", str(site.root / "nowhere")))
     site.agent(tools={"policy": {"allow": []}})
     refused(site, "config_invalid")
-    assert not (site.sessions / "aura.db").exists() or not site.store.list().sessions
+    assert not site.sessions.exists(), "what could not start has made nothing"
+
+
+@pytest.mark.requirement("serve.failure.session")
+def test_resuming_without_a_store_is_not_found_and_makes_none(site: Site) -> None:
+    site.script({"content": "ok"})
+    refused(site, "not_found", flags=("--resume", "task-1"))
+    refused(site, "invalid_id", flags=("--resume", "../task"))
+    assert not site.sessions.exists()
 
 
 @pytest.mark.requirement("serve.failure.startup-failed")
