@@ -161,3 +161,12 @@ MCP_SECRET_MIN_CHARS = 4  # a shorter value is no secret, and replacing it would
 
 # --- slash commands ----------------------------------------------------------------------------------------------
 TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry
+
+# --- store: check, backup, prune, sizes --------------------------------------------------------------------------
+CHECK_FINDINGS_MAX_COUNT = 1_000  # findings that are kept; the others are only counted: a broken table has millions
+CHECK_WAL_MAX_BYTES = 64 * 1024 * 1024  # a long statement ends when it makes servers' WAL grow to this size
+CHECK_TICK_STEPS = 100_000  # steps of SQLite's machine between two looks at the WAL: some milliseconds
+CHECK_PAGE_ROWS = 1_000  # rows per statement of a walk: a snapshot is held for milliseconds only
+CHECK_PAGE_BYTES = 8 * 1024 * 1024  # and at most about that much text, whatever the rows hold
+METER_FIRST_MS = 500  # a verb that is done by then shows no progress
+METER_INTERVAL_MS = 100  # between two looks of a person

@@ -1,0 +1,65 @@
+"""What people ask of a store as a whole, as values: is it sound, copy it, make it smaller, what is in it.
+
+The verbs are in `aura.store.caretaker`. Nothing here opens a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Progress = Callable[[str, int, int], None]  # (what is being done, how much of it is done, how much there is)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something in the store that is not as it must be. `code` is one of those that docs/store.md lists.
+
+    `repairable`: `check --repair` puts it right without losing anything.
+    """
+
+    code: str
+    message: str
+    table: str | None = None
+    session_id: str | None = None
+    repairable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A part of a check that was left out, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The files of the store as they were found. `ballast_bytes` 0: it is given up, or was not needed yet."""
+
+    database_bytes: int
+    wal_bytes: int
+    free_bytes: int
+    ballast_bytes: int
+    schema: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check found. `finding_count` may be more than there are `findings`, which are bounded.
+
+    `checked` counts what was looked at, by table. `repaired` says what was put right; such findings are no longer in
+    `findings`.
+    """
+
+    findings: tuple[Finding, ...]
+    finding_count: int
+    checked: Mapping[str, int]
+    skipped: tuple[Skipped, ...]
+    facts: Facts
+    repaired: tuple[str, ...] = field(default=())
+
+    @property
+    def clean(self) -> bool:
+        """True when nothing was found that is still there."""
+        return self.finding_count == 0
