@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 Progress = Callable[[str, int, int], None]  # (what is being done, how much of it is done, how much there is)
 
@@ -63,3 +64,58 @@ class CheckReport:
     def clean(self) -> bool:
         """True when nothing was found that is still there."""
         return self.finding_count == 0
+
+
+What = Literal["sessions", "revisions", "journal"]
+
+
+@dataclass(frozen=True, slots=True)
+class PruneRule:
+    """What is to go. `before_ms`: only what is older than that moment (Unix ms); None for any age.
+
+    The `keep` most recently updated sessions are left alone. For revisions: of each session, the `keep_revisions` newest
+    ones stay, at least the head.
+    """
+
+    what: What
+    before_ms: int | None = None
+    keep: int = 0
+    keep_revisions: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What goes, or went, of one session: rows by table, and the bytes of their texts."""
+
+    session_id: str
+    rows: Mapping[str, int]
+    text_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """A session that the rule asked for and that stays, and why."""
+
+    session_id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReport:
+    """What a prune did, or would do. `longest_ms`: how long its longest transaction kept other writers waiting."""
+
+    pruned: tuple[Pruned, ...]
+    spared: tuple[Spared, ...]
+    prompts: int
+    longest_ms: float
+    dry_run: bool
+
+    @property
+    def text_bytes(self) -> int:
+        """The bytes of all texts that went."""
+        return sum(item.text_bytes for item in self.pruned)
+
+    @property
+    def rows(self) -> int:
+        """How many rows went."""
+        return self.prompts + sum(sum(item.rows.values()) for item in self.pruned)

@@ -59,14 +59,15 @@ def check(inspection: Inspection) -> None:
     sessions = _read_sessions(inspection)
     if inspection.quick:
         inspection.skip("the hashes of events, and what runs and their rows make of them", "--quick")
-    replay = Replay(inspection.connection)
-    try:
-        for number, (sid, session_id) in enumerate(sessions):
-            inspection.progress("journals", number, len(sessions))
-            with inspection.guarded("the journal", session_id, "event"):
-                _JournalCheck(inspection, replay).check(sid, session_id)
-    finally:
-        replay.close()
+    with inspection.guarded("the schema"):
+        replay = Replay(inspection.connection)
+        try:
+            for number, (sid, session_id) in enumerate(sessions):
+                inspection.progress("journals", number, len(sessions))
+                with inspection.guarded("the journal", session_id, "event"):
+                    _JournalCheck(inspection, replay).check(sid, session_id)
+        finally:
+            replay.close()
 
 
 def _read_sessions(inspection: Inspection) -> list[tuple[int, str]]:

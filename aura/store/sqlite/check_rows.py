@@ -31,8 +31,8 @@ RULES = (
     Rule(
         "head",
         "session",
-        "the session has no head; it is half removed: prune it once more",
-        "SELECT id, id FROM session WHERE head IS NULL AND sid NOT IN (SELECT sid FROM revision)",
+        "the session has no head",
+        "SELECT id, id FROM session WHERE head IS NULL AND sid NOT IN (SELECT sid FROM removal)",
     ),
     Rule(
         "head",
@@ -42,8 +42,22 @@ RULES = (
         SELECT s.id, n.n FROM session s
         JOIN (SELECT sid, max(n) AS n FROM revision GROUP BY sid) n ON n.sid = s.sid
         LEFT JOIN revision r ON r.id = s.head
-        WHERE r.n IS NOT n.n OR r.sid IS NOT s.sid
+        WHERE s.head IS NOT NULL AND (r.n IS NOT n.n OR r.sid IS NOT s.sid)
         """,
+    ),
+    Rule(
+        "half_removed",
+        "session",
+        "its removal was not finished",
+        "SELECT s.id, s.id FROM removal JOIN session s USING (sid)",
+        True,
+    ),
+    Rule(
+        "orphan",
+        "removal",
+        "the removal of session row {}, which is not there",
+        "SELECT NULL, sid FROM removal WHERE sid NOT IN (SELECT sid FROM session)",
+        True,
     ),
     Rule(
         "run_live_twice",
@@ -76,35 +90,30 @@ RULES = (
         "event",
         "events of session row {}, which is not there",
         "SELECT DISTINCT NULL, sid FROM event WHERE sid NOT IN (SELECT sid FROM session)",
-        True,
     ),
     Rule(
         "orphan",
         "revision",
         "revisions of session row {}, which is not there",
         "SELECT DISTINCT NULL, sid FROM revision WHERE sid NOT IN (SELECT sid FROM session)",
-        True,
     ),
     Rule(
         "orphan",
         "chain",
         "chain {} belongs to no session",
         "SELECT NULL, id FROM chain WHERE sid NOT IN (SELECT sid FROM session)",
-        True,
     ),
     Rule(
         "orphan",
         "message",
         "messages of chain {}, which is not there",
         "SELECT DISTINCT NULL, chain FROM message WHERE chain NOT IN (SELECT id FROM chain)",
-        True,
     ),
     Rule(
         "orphan",
         "run",
         "run {} belongs to no session",
         "SELECT NULL, run_id FROM run WHERE sid NOT IN (SELECT sid FROM session)",
-        True,
     ),
     Rule(
         "orphan",
@@ -149,9 +158,10 @@ RULES = (
         SELECT s.id, c.id FROM chain c JOIN session s USING (sid)
         LEFT JOIN (SELECT chain, max(length) AS length FROM revision GROUP BY chain) r ON r.chain = c.id
         LEFT JOIN (SELECT base, max(base_length) AS length FROM chain GROUP BY base) b ON b.base = c.id
-        WHERE max(coalesce(r.length, 0), coalesce(b.length, 0))
-              < coalesce((SELECT max(idx) + 1 FROM message WHERE chain = c.id), 0)
-           OR (r.length IS NULL AND b.length IS NULL)
+        WHERE s.sid NOT IN (SELECT sid FROM removal)
+          AND (max(coalesce(r.length, 0), coalesce(b.length, 0))
+               < coalesce((SELECT max(idx) + 1 FROM message WHERE chain = c.id), 0)
+               OR (r.length IS NULL AND b.length IS NULL))
         """,
         True,
     ),

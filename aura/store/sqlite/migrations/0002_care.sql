@@ -23,12 +23,31 @@ CREATE TRIGGER journal_anchor_delete BEFORE DELETE ON journal_anchor BEGIN
     WHERE EXISTS (SELECT 1 FROM session WHERE sid = OLD.sid AND head IS NOT NULL);
 END;
 
--- A session without a head is on its way out: its rows go in several transactions, its own row goes last.
+-- Sessions that somebody decided to remove. Their rows go in several transactions, their own row and this one go last.
+CREATE TABLE removal (
+    sid    INTEGER PRIMARY KEY REFERENCES session (sid),
+    at_ms  INTEGER NOT NULL
+) STRICT;
+
+CREATE TRIGGER removal_insert BEFORE INSERT ON removal BEGIN
+    SELECT RAISE(ABORT, 'the session is frozen') WHERE (SELECT frozen FROM session WHERE sid = NEW.sid);
+    SELECT RAISE(ABORT, 'a run of the session has not settled')
+    WHERE EXISTS (SELECT 1 FROM run WHERE sid = NEW.sid AND state IN ('accepted', 'running', 'finished'));
+    SELECT RAISE(ABORT, 'another session contains its messages')
+    WHERE EXISTS (SELECT 1 FROM chain own JOIN chain other ON other.base = own.id
+                  WHERE own.sid = NEW.sid AND other.sid <> NEW.sid);
+END;
+
+CREATE TRIGGER removal_delete BEFORE DELETE ON removal BEGIN
+    SELECT RAISE(ABORT, 'the session is not removed yet') WHERE EXISTS (SELECT 1 FROM session WHERE sid = OLD.sid);
+END;
+
+-- A session that is being removed has no head, and nothing is added to it.
 DROP TRIGGER session_update;
 CREATE TRIGGER session_update BEFORE UPDATE ON session BEGIN
     SELECT RAISE(ABORT, 'the session is frozen') WHERE OLD.frozen;
     SELECT RAISE(ABORT, 'the session is being removed')
-    WHERE OLD.head IS NULL AND NEW.head IS NULL AND EXISTS (SELECT 1 FROM revision WHERE sid = OLD.sid);
+    WHERE OLD.head IS NULL AND EXISTS (SELECT 1 FROM removal WHERE sid = OLD.sid);
     SELECT RAISE(ABORT, 'a session keeps its id') WHERE NEW.id <> OLD.id OR NEW.sid <> OLD.sid;
     SELECT RAISE(ABORT, 'seq, epoch and journal floor never go back')
     WHERE NEW.last_seq < OLD.last_seq OR NEW.epoch < OLD.epoch OR NEW.journal_floor < OLD.journal_floor;
@@ -39,8 +58,11 @@ CREATE TRIGGER session_update BEFORE UPDATE ON session BEGIN
     SELECT RAISE(ABORT, 'the head is a revision of the session')
     WHERE NEW.head IS NOT NULL AND NEW.head IS NOT OLD.head
       AND NOT EXISTS (SELECT 1 FROM revision WHERE id = NEW.head AND sid = OLD.sid);
-    SELECT RAISE(ABORT, 'a session loses its head only with its whole journal, and with no run that is live')
+    SELECT RAISE(ABORT, 'a session loses its head only when it is removed, with its whole journal')
     WHERE NEW.head IS NULL AND OLD.head IS NOT NULL
-      AND (NEW.journal_floor <> NEW.last_seq + 1
-           OR EXISTS (SELECT 1 FROM run WHERE sid = OLD.sid AND state IN ('accepted', 'running', 'finished')));
+      AND (NEW.journal_floor <> NEW.last_seq + 1 OR NOT EXISTS (SELECT 1 FROM removal WHERE sid = OLD.sid));
+END;
+
+CREATE TRIGGER revision_add BEFORE INSERT ON revision BEGIN
+    SELECT RAISE(ABORT, 'the session is being removed') WHERE EXISTS (SELECT 1 FROM removal WHERE sid = NEW.sid);
 END;
