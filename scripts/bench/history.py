@@ -262,7 +262,7 @@ class _Maker:
         call = Call(f"call_{next(self._ids)}", tool.name, self._arguments(tool.name))
         answer = self._answer(session, (call,))
         started = e.ToolStarted(call_id=call.id, name=call.name, args=call.arguments)
-        status = [self._status(session)] if self._random.random() < 0.35 else []
+        status = [self._status(session)] if self._random.random() < 0.33 else []
         self._commit(session, run_id, [answer, *status, started])
         self._advance(session, tool.median_ms * self._random.lognormvariate(0, 1))
         failed = self._random.randrange(100) < tool.error_percentage

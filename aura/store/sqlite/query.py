@@ -1,0 +1,196 @@
+"""Other people's SQL, read-only by construction: a read-only connection, and an authorizer that knows what reading is.
+
+It runs one statement at a time under a deadline and a row limit. It knows no table, and writes nothing, not even where
+SQLite would let a reader do so (ATTACH, VACUUM INTO, temporary tables).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+import apsw
+
+from aura import limits
+from aura.errors import BadRequest
+from aura.store.sqlite.database import Row, SqlValue, fetch_all, open_reader
+from aura.store.sqlite.errors import translate, translated
+
+_READING = frozenset((apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE))
+_PRAGMAS_WITH_NAME = frozenset(
+    ("table_info", "table_xinfo", "index_list", "index_info", "index_xinfo", "foreign_key_list", "foreign_key_check")
+)
+_PRAGMAS_ALONE = frozenset(
+    ("table_list", "database_list", "collation_list", "function_list", "compile_options", "page_count", "page_size")
+    + ("freelist_count", "encoding", "journal_mode", "user_version", "application_id", "data_version")
+    + ("schema_version", "integrity_check", "quick_check", "foreign_key_check")
+)
+_BLANK = re.compile(r"(?:\s|;|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+
+
+class Sink(Protocol):
+    """Takes an answer while its statement runs, on the same thread."""
+
+    def head(self, columns: tuple[str, ...]) -> None:
+        """Take the names of the columns, once, before any row."""
+
+    def rows(self, rows: list[Row]) -> bool:
+        """Take some rows. False ends the statement: nobody wants more, or the deadline passed meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A public view and its columns, in order."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+class QueryTimeout(BadRequest):
+    """The statement ran into its deadline."""
+
+
+def split_statements(text: str) -> tuple[str, ...]:
+    """Return the statements of `text`, without what is only white space and comments."""
+    statements, begun = [], ""
+    for piece in re.split(r"(?<=;)", text):
+        begun += piece
+        if apsw.complete(begun):
+            statements.append(begun.strip())
+            begun = ""
+    return tuple(statement for statement in (*statements, begun.strip()) if not _BLANK.fullmatch(statement))
+
+
+def is_complete(text: str) -> bool:
+    """Tell whether `text` ends with a whole statement, semicolon included."""
+    return apsw.complete(text)
+
+
+class QueryConnection:
+    """A connection for questions. One thread at a time; `stop` may be called from any."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the database at `path`, an immutable one too. Raises `StoreUnavailable`."""
+        self._connection = open_reader(path)
+        self._deadline = 0.0
+        self._stopped = False
+        with translated():
+            self._views = self._read_views()
+            self._connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+            self._connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+            fetch_all(self._connection, "PRAGMA query_only = ON")
+        self._connection.set_progress_handler(self._is_over, limits.SQL_TICK_STEPS)
+        self._connection.authorizer = _authorize
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The public views, by name."""
+        return self._views
+
+    def execute(
+        self, statement: str, parameters: Mapping[str, SqlValue], sink: Sink, *, deadline: float, row_limit: int | None
+    ) -> bool:
+        """Run one statement and give its answer to `sink`; return whether the row limit cut it.
+
+        `deadline` is a time of the monotonic clock. When this returns or raises, the read transaction is over. Raises
+        `QueryTimeout` after the deadline, `BadRequest` for SQL that is wrong, that would write, or whose parameters are
+        not those given, and `StoreUnavailable`.
+        """
+        self._deadline, self._stopped = deadline, False
+        cursor = self._connection.cursor()
+        try:
+            return self._run(cursor, statement, parameters, sink, row_limit)
+        except apsw.InterruptError as error:
+            raise QueryTimeout("the query was stopped") from error
+        except (apsw.AuthError, apsw.ReadOnlyError) as error:
+            raise BadRequest(
+                f"only reading is allowed here: {error}",
+                hint="SELECT, EXPLAIN and PRAGMAs that describe the schema. Nothing can be written or attached.",
+            ) from error
+        except (apsw.SQLError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError) as error:
+            raise BadRequest(f"{error}{_place(statement, error)}") from error
+        except (apsw.BindingsError, UnicodeError) as error:
+            raise BadRequest(f"the query cannot be run: {error}") from error
+        except (apsw.Error, OSError) as error:
+            raise translate(error) from error
+        finally:
+            cursor.close(True)
+
+    def stop(self) -> None:
+        """End the statement that is running, soon. Any thread."""
+        self._stopped = True
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _run(
+        self,
+        cursor: apsw.Cursor,
+        statement: str,
+        parameters: Mapping[str, SqlValue],
+        sink: Sink,
+        row_limit: int | None,
+    ) -> bool:
+        def begin(_: apsw.Cursor, __: str, ___: object) -> bool:
+            _check_parameters(cursor, parameters)
+            if cursor.description_full is not None:
+                sink.head(tuple(column[0] for column in cursor.description_full))
+            return True
+
+        cursor.exec_trace = begin
+        cursor.execute(statement, dict(parameters))
+        left = row_limit
+        while True:
+            wanted = limits.SQL_BATCH_ROWS if left is None else min(limits.SQL_BATCH_ROWS, left)
+            batch = cursor.fetchmany(wanted) if wanted else []
+            if batch and not sink.rows(cast("list[Row]", batch)):
+                raise QueryTimeout("the query was stopped")
+            if len(batch) < wanted:
+                return False
+            if left is not None:
+                left -= len(batch)
+                if left == 0:
+                    return bool(cursor.fetchmany(1))
+
+    def _is_over(self) -> bool:
+        return self._stopped or time.monotonic() >= self._deadline
+
+    def _read_views(self) -> tuple[View, ...]:
+        sql = r"""
+            SELECT v.name, c.name FROM sqlite_schema v, pragma_table_info(v.name) c
+            WHERE v.type = 'view' AND v.name LIKE 'v\_%' ESCAPE '\' ORDER BY v.name, c.cid
+        """
+        columns: dict[str, list[str]] = {}
+        for view, column in cast("list[tuple[str, str]]", fetch_all(self._connection, sql)):
+            columns.setdefault(view, []).append(column)
+        return tuple(View(name, tuple(names)) for name, names in columns.items())
+
+
+def _authorize(operation: int, first: str | None, second: str | None, _: str | None, __: str | None) -> int:
+    if operation == apsw.SQLITE_FUNCTION:
+        return apsw.SQLITE_DENY if second == "load_extension" else apsw.SQLITE_OK
+    if operation == apsw.SQLITE_PRAGMA:
+        allowed = _PRAGMAS_ALONE if second is None else _PRAGMAS_WITH_NAME
+        return apsw.SQLITE_OK if (first or "").lower() in allowed else apsw.SQLITE_DENY
+    return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
+
+
+def _check_parameters(cursor: apsw.Cursor, parameters: Mapping[str, SqlValue]) -> None:
+    wanted = set(cursor.bindings_names)
+    if None in wanted or cursor.bindings_count != len(wanted):
+        raise BadRequest("a parameter of the query has no name", hint="Write :name, and give it with -p name=value.")
+    missing = sorted(cast("set[str]", wanted) - parameters.keys())
+    if missing:
+        raise BadRequest(f"the query's parameter :{missing[0]} has no value", hint=f"Add -p {missing[0]}=VALUE.")
+
+
+def _place(statement: str, error: Exception) -> str:
+    offset = getattr(error, "error_offset", -1)
+    if offset < 0 or "\n" not in statement:
+        return ""
+    return f" (line {statement.encode()[:offset].count(10) + 1})"
