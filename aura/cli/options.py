@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from aura.errors import BadRequest
+import click
+
+from aura.errors import BadRequest, ConfigInvalid
 
 if TYPE_CHECKING:
-    from aura.config.spec import Homes
+    from aura.config.homes import Homes
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 THINK_SPELLINGS = ("off", "on", "low", "medium", "high", "false", "0", "true", "1")
 
@@ -41,6 +46,18 @@ class RootOptions:
         from aura.config.homes import resolve_homes
 
         return resolve_homes(self.home, self.config, os.environ, current_directory())
+
+    def resolve_store_dir(self) -> Path:
+        """Return the directory of the store. Raises `BadRequest` for a bad home: an argument like any other there."""
+        try:
+            return self.resolve_homes().store_dir
+        except ConfigInvalid as error:  # contract.md lists no such code for offline commands
+            raise BadRequest(error.message, hint=error.hint) from error
+
+
+def json_option(command: F) -> F:
+    """Add `--json` to a command, as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
 def current_directory() -> Path:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from aura import limits
-from aura.cli.table import format_rows, short_time, shorten
+from aura.cli.table import SHORT_REVISION_CHARS, format_rows, short_time, shorten
 from aura.jsontypes import JsonValue
 from aura.runtime.library import Details, Exported, Forked, Frozen, Holder, ImportedFile, Summary
-from aura.wire.automation import summary_fields
+from aura.wire.summaries import summary_fields
 
 Fields = dict[str, JsonValue]
-
-_SHORT_REVISION_CHARS = 12
-_LIST_HEAD = ("ID", "TITLE", "MESSAGES", "UPDATED", "REVISION", "STATE")
-_LIST_RIGHT = frozenset((2,))
-
-
-def list_fields(sessions: Sequence[Summary]) -> Fields:
-    """Return the object of `session list`. Sessions of a database cannot be half readable, so nothing warns."""
-    return {"sessions": [summary_fields(session) for session in sessions], "warnings": []}
-
-
-def list_text(sessions: Sequence[Summary]) -> str:
-    """Return the table of `session list`."""
-    if not sessions:
-        return "no sessions\n"
-    return format_rows([_LIST_HEAD, *map(_list_row, sessions)], _LIST_RIGHT)
 
 
 def details_text(details: Details) -> str:
@@ -107,22 +89,9 @@ def frozen_text(done: Frozen) -> str:
     return f"{'frozen' if done.changed else 'already frozen:'} {_brief(done.session)}\n"
 
 
-def _list_row(session: Summary) -> tuple[str, ...]:
-    state = ["frozen"] if session.frozen else []
-    state += [f"fork of {session.parent.id}"] if session.parent else []
-    return (
-        session.id,
-        shorten(session.title, limits.TITLE_MAX_COLUMNS),
-        str(session.messages),
-        short_time(session.updated_at_ms),
-        session.revision[:_SHORT_REVISION_CHARS],
-        ", ".join(state),
-    )
-
-
 def _brief(session: Summary) -> str:
     messages = "1 message" if session.messages == 1 else f"{session.messages} messages"
-    return f"{session.id} ({messages}, revision {session.revision[:_SHORT_REVISION_CHARS]})"
+    return f"{session.id} ({messages}, revision {session.revision[:SHORT_REVISION_CHARS]})"
 
 
 def _holder(holder: Holder) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from aura.clock import format_time
 
 GAP = "  "
+SHORT_REVISION_CHARS = 12
 
 
 def one_line(text: str) -> str:

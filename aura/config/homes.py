@@ -8,15 +8,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from aura.config.spec import Homes
 from aura.errors import ConfigInvalid
 
 HOME_VARIABLE = "AURA_HOME"
 CONFIG_VARIABLE = "AURA_CONFIG"
 HOME_NAME = ".aura"
 _HINT = f"Name a directory with --config DIR or --home DIR, or make the directory {HOME_NAME} here."
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Where configuration is read from, in order, and where state is written (engine.md 1.1). All are absolute.
+
+    `global_home` is `--home`, None when there is none. `write_home` need not exist yet.
+    """
+
+    layers: tuple[Path, ...]
+    write_home: Path
+    launch_dir: Path
+    global_home: Path | None = None
+
+    @property
+    def store_dir(self) -> Path:
+        """The directory of the database and the locks."""
+        return self.write_home / "sessions"
 
 
 def resolve_homes(home: str | None, config: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Homes:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from aura.config.spec import AgentSpec, Homes
+from aura.config.homes import Homes
+from aura.config.spec import AgentSpec
 from aura.errors import ConfigInvalid
 
 PromptValue: TypeAlias = "bool | int | str | tuple[str, ...] | Mapping[str, PromptValue]"

@@ -15,13 +15,14 @@ from aura.config.build import build_agent, check_model, get_provider
 from aura.config.commands import read_commands
 from aura.config.features import MAX_STEPS, TOKEN_BUDGET, read_features, sandbox_notice
 from aura.config.fingerprint import with_fingerprint
+from aura.config.homes import Homes
 from aura.config.kinds import read_kind_notices
 from aura.config.mcp import RawServer, read_servers, resolve_server
 from aura.config.prompt import is_template, prompt_variables, render_prompt
 from aura.config.providers import RawProvider, read_providers, resolve_provider
 from aura.config.readers import Reader, Unacceptable, describe
 from aura.config.schema import Settings, overlay
-from aura.config.spec import AgentSpec, CommandSpec, Configuration, Homes, Think
+from aura.config.spec import AgentSpec, CommandSpec, Configuration, Think
 from aura.errors import ConfigInvalid
 
 V = TypeVar("V", int, str)

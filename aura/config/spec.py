@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from aura import limits
+from aura.config.homes import Homes
 
 ProviderType = Literal["script", "openai", "llamacpp", "llamaswap"]
 Think = Literal["off", "on", "low", "medium", "high"]
@@ -208,24 +209,6 @@ class CommandSpec:
     source: Path
     description: str = ""
     hints: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Homes:
-    """Where configuration is read from, in order, and where state is written (engine.md 1.1). All are absolute.
-
-    `global_home` is `--home`, None when there is none. `write_home` need not exist yet.
-    """
-
-    layers: tuple[Path, ...]
-    write_home: Path
-    launch_dir: Path
-    global_home: Path | None = None
-
-    @property
-    def store_dir(self) -> Path:
-        """The directory of the database and the locks."""
-        return self.write_home / "sessions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aura.clock import Clock
+from aura.config.homes import Homes
 from aura.config.prompt import prompt_variables, render_prompt
 from aura.config.resolve import get_agent, load_configuration, secret_values, secret_variables, with_overrides
-from aura.config.spec import Configuration, Homes, ProviderSpec
+from aura.config.spec import Configuration, ProviderSpec
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
 from aura.engine.mcp.servers import McpServers

@@ -15,8 +15,8 @@ import aura
 from aura import events as e
 from aura import limits
 from aura.clock import Clock, format_time
+from aura.config.homes import Homes
 from aura.config.resolve import Overrides
-from aura.config.spec import Homes
 from aura.conversation import Header
 from aura.engine.io import IoThread
 from aura.errors import NotFound

@@ -16,10 +16,11 @@ from pathlib import Path
 from aura import ids
 from aura.clock import Clock, SystemClock, parse_time
 from aura.conversation import Summary
-from aura.errors import AuraError, BadRequest, Exists, InvalidId, NotFound, StoreUnavailable
-from aura.runtime import files
+from aura.errors import BadRequest, Exists, InvalidId, NotFound, StoreUnavailable
+from aura.runtime import files, listing
+from aura.runtime.listing import reachable
 from aura.store.open import find_store, open_store
-from aura.store.protocol import Forked, Frozen, Holder, SessionFilter, Store
+from aura.store.protocol import Forked, Frozen, Holder, Store
 from aura.wire import canonical, document
 
 _HEX_DIGITS = frozenset("0123456789abcdef")
@@ -69,8 +70,7 @@ class Library:
 
     def list_sessions(self) -> tuple[Summary, ...]:
         """Return all sessions, the most recently updated first; none where there is no store yet."""
-        with self._found() as store:
-            return store.list_sessions(SessionFilter()).items if store else ()
+        return listing.list_sessions(self._directory)
 
     def get_session(self, session_id: str, revision: str | None = None) -> Summary:
         """Return a session as it is, or as it was at the revision whose digits start with `revision`.
@@ -181,7 +181,7 @@ class Library:
 
     @contextmanager
     def _found(self) -> Iterator[Store | None]:
-        with self._reachable():
+        with reachable(self._directory):
             store = find_store(self._directory)
         if store is None:
             yield None
@@ -193,25 +193,12 @@ class Library:
 
     @contextmanager
     def _made(self) -> Iterator[Store]:
-        with self._reachable():
+        with reachable(self._directory):
             store = open_store(self._directory)
         try:
             yield store
         finally:
             store.close()
-
-    @contextmanager
-    def _reachable(self) -> Iterator[None]:
-        try:
-            if self._directory.exists() and not self._directory.is_dir():
-                raise StoreUnavailable(f"{self._directory} is not a directory", hint="Move that file away.")
-            yield
-        except AuraError:
-            raise
-        except OSError as error:
-            raise StoreUnavailable(
-                f"{self._directory} cannot be used: {error.strerror}", hint="Check the permissions of the write home."
-            ) from error
 
 
 def _summary(store: Store, session_id: str, revision: str | None) -> Summary:

@@ -25,7 +25,8 @@ from aura.runtime.host import Host
 from aura.runtime.log import Log
 from aura.store.protocol import Accepted, EventRow, RunFilter, Store
 from aura.wire import canonical, document
-from aura.wire.automation import message_fields, request_digest, run_fields, status_fields, summary_fields
+from aura.wire.automation import message_fields, request_digest, run_fields, status_fields
+from aura.wire.summaries import summary_fields
 
 
 @dataclass(frozen=True, slots=True)

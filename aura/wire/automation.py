@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from aura import events as e
 from aura.clock import format_time
-from aura.conversation import Message, Summary
+from aura.conversation import Message
 from aura.jsontypes import JsonValue
 from aura.runs import Persisted, Run, RunError
 from aura.wire import canonical
@@ -64,21 +64,6 @@ def persisted_fields(persisted: Persisted | None) -> JsonValue:
     if persisted is None:
         return None
     return {"revision": persisted.revision, "messages": persisted.messages, "seq": persisted.seq}
-
-
-def summary_fields(summary: Summary) -> Fields:
-    """Return the contract's Summary object."""
-    parent = summary.parent
-    return {
-        "id": summary.id,
-        "title": summary.title,
-        "created_at": format_time(summary.created_at_ms),
-        "updated_at": format_time(summary.updated_at_ms),
-        "revision": summary.revision,
-        "messages": summary.messages,
-        "frozen": summary.frozen,
-        "parent": {"id": parent.id, "revision": parent.revision} if parent else None,
-    }
 
 
 def message_fields(message: Message, index: int, *, thinking: bool = False) -> Fields:

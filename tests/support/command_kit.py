@@ -12,8 +12,9 @@ import yaml
 
 from aura import events as e
 from aura.clock import SystemClock
+from aura.config.homes import Homes
 from aura.config.resolve import Overrides
-from aura.config.spec import Configuration, Homes
+from aura.config.spec import Configuration
 from aura.conversation import Call, Message
 from aura.engine.history import History
 from aura.engine.io import IoThread

@@ -7,7 +7,7 @@ that is not aura's, is refused untouched.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 import apsw
 
@@ -26,13 +26,21 @@ class Migration:
     sql: str
 
 
+def count_migrations() -> int:
+    """Return the number of the newest schema, without reading the steps."""
+    return len(_files())
+
+
 def read_migrations() -> tuple[Migration, ...]:
     """Return all steps in order, from the package's files `NNNN_name.sql`."""
-    folder = resources.files("aura.store.sqlite") / "migrations"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    steps = tuple(Migration(int(f.name[:4]), f.name[5:-4], f.read_text()) for f in files)
+    steps = tuple(Migration(int(file.name[:4]), file.stem[5:], file.read_text()) for file in _files())
     assert [step.number for step in steps] == list(range(1, len(steps) + 1)), "migrations are numbered without gaps"
     return steps
+
+
+def _files() -> list[Path]:
+    # Not importlib.resources: it takes longer to import than all of this package, and the wheel is never a zip file.
+    return sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
 
 def find_version(connection: apsw.Connection) -> int:

@@ -8,7 +8,6 @@ from typing import cast
 
 import apsw
 
-from aura.conversation import Parent, Summary
 from aura.errors import LeaseLost
 from aura.jsontypes import JsonObject, JsonValue
 from aura.runs import Cancel, OnInput, Outcome, Persisted, Run, RunError, RunKind, RunResult, State, Stats
@@ -78,28 +77,6 @@ def update_session_row(connection: apsw.Connection, old: SessionRow, new: Sessio
     fetch_all(connection, sql, *changes.values(), old.sid, old.epoch, old.last_seq)
     if connection.changes() != 1:
         raise LeaseLost(f"session {old.id} is written by somebody else")
-
-
-SELECT_SUMMARY = """
-    SELECT s.id, s.title, s.created_at_ms, s.updated_at_ms, r.sha256, s.messages, s.frozen,
-           s.parent_id, s.parent_revision
-    FROM session s JOIN revision r ON r.id = s.head
-"""
-
-
-def read_summary(row: Row) -> Summary:
-    """Return the summary that a row of `SELECT_SUMMARY` holds."""
-    id, title, created_at_ms, updated_at_ms, revision, messages, frozen, parent_id, parent_revision = row
-    return Summary(
-        id=cast(str, id),
-        title=cast(str, title),
-        created_at_ms=cast(int, created_at_ms),
-        updated_at_ms=cast(int, updated_at_ms),
-        revision=cast(str, revision),
-        messages=cast(int, messages),
-        frozen=bool(frozen),
-        parent=Parent(cast(str, parent_id), cast(str, parent_revision)) if parent_id is not None else None,
-    )
 
 
 SELECT_RUN = """

@@ -17,29 +17,21 @@ from aura.clock import parse_time
 from aura.conversation import Conversation, Header, Parent, Summary, count_non_system
 from aura.errors import BadRequest, Exists, NotFound, RevisionMismatch, SessionFrozen
 from aura.store.protocol import Checkpoint, NewMessage, Page, Revision, SessionFilter, StoredConversation
-from aura.store.sqlite import chains
-from aura.store.sqlite.database import SQL_INTEGER_END, SqlValue, fetch_all, fetch_one
+from aura.store.sqlite import chains, summaries
+from aura.store.sqlite.database import SQL_INTEGER_END, fetch_all, fetch_one
 from aura.store.sqlite.journal import GENESIS_HASH
 from aura.store.sqlite.rows import (
-    SELECT_SUMMARY,
     SessionRow,
     find_session_row,
     insert_session_row,
-    read_summary,
     update_session_row,
 )
 from aura.wire import canonical, document
 
 
-def find_summary(connection: apsw.Connection, session_id: str) -> Summary | None:
-    """Return a session's summary, or None."""
-    row = fetch_one(connection, f"{SELECT_SUMMARY} WHERE s.id = ?", session_id)
-    return read_summary(row) if row else None
-
-
 def get_summary(connection: apsw.Connection, session_id: str) -> Summary:
     """Return a session's summary. Raises `NotFound`."""
-    summary = find_summary(connection, session_id)
+    summary = summaries.find_summary(connection, session_id)
     if summary is None:
         raise missing(session_id)
     return summary
@@ -61,17 +53,10 @@ def missing(session_id: str) -> NotFound:
 def list_summaries(
     connection: apsw.Connection, where: SessionFilter, cursor: str | None, limit: int | None
 ) -> Page[Summary]:
-    """Return sessions, the most recently updated first, at most `limit` from `cursor` on."""
-    conditions, values = ["1"], list[SqlValue]()
-    if where.parent_id is not None:
-        conditions.append("s.parent_id = ?")
-        values.append(where.parent_id)
-    if cursor is not None:
-        conditions.append("(s.updated_at_ms, s.id) < (?, ?)")
-        values.extend(_decode_cursor(cursor))
-    sql = f"{SELECT_SUMMARY} WHERE {' AND '.join(conditions)} ORDER BY s.updated_at_ms DESC, s.id DESC LIMIT ?"
-    rows = fetch_all(connection, sql, *values, -1 if limit is None else limit + 1)
-    items = [read_summary(row) for row in rows]
+    """Return sessions, the most recently updated first, at most `limit` from `cursor` on. Raises `BadRequest`."""
+    after = None if cursor is None else _decode_cursor(cursor)
+    wanted = None if limit is None else limit + 1
+    items = summaries.list_summaries(connection, parent_id=where.parent_id, after=after, limit=wanted)
     if limit is None or len(items) <= limit:
         return Page(tuple(items))
     last = items[limit - 1]

@@ -26,7 +26,7 @@ from aura.ids import check_session_id
 from aura.jsontypes import JsonValue
 from aura.runs import NewRun, Run
 from aura.store import protocol as p
-from aura.store.sqlite import chains, commits, journal, runs, sessions
+from aura.store.sqlite import chains, commits, journal, runs, sessions, summaries
 from aura.store.sqlite.bell import Bell
 from aura.store.sqlite.database import ReaderPool, enter_wal, is_wal, make_directory, open_writer
 from aura.store.sqlite.errors import translated
@@ -62,7 +62,7 @@ class SqliteStore:
     def find_session(self, session_id: str) -> Summary | None:
         """Return a session's summary, or None."""
         with self._reader() as connection:
-            return sessions.find_summary(connection, session_id)
+            return summaries.find_summary(connection, session_id)
 
     def get_session(self, session_id: str) -> Summary:
         """Return a session's summary. Raises `NotFound`."""
@@ -128,7 +128,7 @@ class SqliteStore:
             copied = chains.get_revision(connection, row, revision)
             sessions.check_revision(row, copied, expect_revision)
             parent = sessions.get_summary(connection, parent_id)
-            child = sessions.find_summary(connection, child_id)
+            child = summaries.find_summary(connection, child_id)
         lineage = Parent(parent_id, copied.sha256)
         if child is not None:
             return self._known_fork(child, parent, lineage)

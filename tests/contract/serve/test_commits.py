@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from aura.clock import SystemClock
-from aura.config.spec import Homes
+from aura.config.homes import Homes
 from aura.runtime.assembly import Assembly, Plan, assemble
 from aura.runtime.follow import follow_run
 from aura.runtime.log import Log

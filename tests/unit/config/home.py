@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from aura.config.homes import Homes
 from aura.config.resolve import load_configuration
-from aura.config.spec import Configuration, Homes
+from aura.config.spec import Configuration
 from aura.errors import ConfigInvalid
 
 MAIN = "---\nname: main\nmodel: {provider: local, name: qwen}\n---\nYou are a careful assistant.\n"

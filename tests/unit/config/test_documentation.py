@@ -10,10 +10,10 @@ import pytest
 from aura.config.agents import AGENT_TABLE
 from aura.config.commands import COMMAND_TABLE
 from aura.config.features import FEATURES_TABLE
+from aura.config.homes import Homes
 from aura.config.mcp import MCP_TABLES
 from aura.config.resolve import get_agent, load_configuration
 from aura.config.schema import Later, Table
-from aura.config.spec import Homes
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 FENCE = re.compile(r"^```\w+ example=(\w+) file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

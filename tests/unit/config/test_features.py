@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from aura.config.homes import Homes
 from aura.config.resolve import load_configuration
-from aura.config.spec import Homes
 from tests.unit.config.home import Home
 
 

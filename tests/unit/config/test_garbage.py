@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from aura.config.homes import Homes
 from aura.config.resolve import load_configuration
-from aura.config.spec import Homes
 from aura.errors import ConfigInvalid
 from tests.unit.config.home import LOCAL, MAIN
 

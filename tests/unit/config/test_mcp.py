@@ -108,8 +108,8 @@ def test_of_a_disabled_server_no_variable_is_looked_for(home: Home) -> None:
 
 
 def test_the_later_home_replaces_a_server_whole(make_home: Callable[[str], Home]) -> None:
+    from aura.config.homes import Homes
     from aura.config.resolve import load_configuration
-    from aura.config.spec import Homes
 
     low, high = make_home("low"), make_home("high")
     low.write(FILE, "a: {command: low, args: [x]}\nb: {command: b}\n")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from aura.config.homes import Homes
 from aura.config.prompt import prompt_variables, render_prompt
 from aura.config.resolve import get_agent
-from aura.config.spec import Homes
 from aura.errors import ConfigInvalid
 from tests.unit.config.home import Home
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from aura.config.homes import Homes
 from aura.config.resolve import Overrides, find_agent, get_agent, load_configuration, with_overrides
-from aura.config.spec import Configuration, Homes
+from aura.config.spec import Configuration
 from aura.errors import ConfigInvalid
 from tests.unit.config.home import Home
 
