@@ -10,14 +10,14 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import Protocol, cast
 
 import apsw
 
 from aura import limits
 from aura.errors import BadRequest
-from aura.store.sqlite.database import Row, SqlValue, fetch_all, open_reader
+from aura.store.sqlite.database import Row, SqlValue, fetch_all
 from aura.store.sqlite.errors import translate, translated
 
 _READING = frozenset((apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE))
@@ -73,9 +73,9 @@ def is_complete(text: str) -> bool:
 class QueryConnection:
     """A connection for questions. One thread at a time; `stop` may be called from any."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the database at `path`, an immutable one too. Raises `StoreUnavailable`."""
-        self._connection = open_reader(path)
+    def __init__(self, connection: apsw.Connection) -> None:
+        """Take over a read-only connection. Raises `StoreUnavailable`."""
+        self._connection = connection
         self._deadline = 0.0
         self._stopped = False
         with translated():
@@ -113,8 +113,16 @@ class QueryConnection:
             ) from error
         except (apsw.SQLError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError) as error:
             raise BadRequest(f"{error}{_place(statement, error)}") from error
-        except (apsw.BindingsError, UnicodeError) as error:
-            raise BadRequest(f"the query cannot be run: {error}") from error
+        except KeyError as error:
+            raise BadRequest(
+                f"the query's parameter :{error.args[0]} has no value", hint=f"Add -p {error.args[0]}=VALUE."
+            ) from error
+        except apsw.BindingsError as error:
+            raise BadRequest(
+                "a parameter of the query has no name", hint="Write :name, and give it with -p name=VALUE."
+            ) from error
+        except UnicodeError as error:
+            raise BadRequest(f"a text of the query or of its answer is not UTF-8: {error.reason}") from error
         except (apsw.Error, OSError) as error:
             raise translate(error) from error
         finally:
@@ -137,7 +145,6 @@ class QueryConnection:
         row_limit: int | None,
     ) -> bool:
         def begin(_: apsw.Cursor, __: str, ___: object) -> bool:
-            _check_parameters(cursor, parameters)
             if cursor.description_full is not None:
                 sink.head(tuple(column[0] for column in cursor.description_full))
             return True
@@ -147,7 +154,7 @@ class QueryConnection:
         left = row_limit
         while True:
             wanted = limits.SQL_BATCH_ROWS if left is None else min(limits.SQL_BATCH_ROWS, left)
-            batch = cursor.fetchmany(wanted) if wanted else []
+            batch = list(islice(cursor, wanted)) if wanted else []
             if batch and not sink.rows(cast("list[Row]", batch)):
                 raise QueryTimeout("the query was stopped")
             if len(batch) < wanted:
@@ -155,7 +162,7 @@ class QueryConnection:
             if left is not None:
                 left -= len(batch)
                 if left == 0:
-                    return bool(cursor.fetchmany(1))
+                    return next(cursor, None) is not None
 
     def _is_over(self) -> bool:
         return self._stopped or time.monotonic() >= self._deadline
@@ -178,15 +185,6 @@ def _authorize(operation: int, first: str | None, second: str | None, _: str | N
         allowed = _PRAGMAS_ALONE if second is None else _PRAGMAS_WITH_NAME
         return apsw.SQLITE_OK if (first or "").lower() in allowed else apsw.SQLITE_DENY
     return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
-
-
-def _check_parameters(cursor: apsw.Cursor, parameters: Mapping[str, SqlValue]) -> None:
-    wanted = set(cursor.bindings_names)
-    if None in wanted or cursor.bindings_count != len(wanted):
-        raise BadRequest("a parameter of the query has no name", hint="Write :name, and give it with -p name=value.")
-    missing = sorted(cast("set[str]", wanted) - parameters.keys())
-    if missing:
-        raise BadRequest(f"the query's parameter :{missing[0]} has no value", hint=f"Add -p {missing[0]}=VALUE.")
 
 
 def _place(statement: str, error: Exception) -> str:
