@@ -88,7 +88,6 @@ class Questions:
             yield from self._parts(channel, statement, timeout_ms)
         finally:
             channel.close()
-            self._connection.stop()
             worker.join()
 
     def _parts(self, channel: _Channel, statement: str, timeout_ms: int) -> Iterator[Part]:
@@ -151,6 +150,10 @@ class _Channel:
         self._parts: deque[Part | Exception] = deque()
         self._changed = threading.Condition()
         self._closed = False
+
+    def is_wanted(self) -> bool:
+        """Tell whether the reader is still there."""
+        return not self._closed
 
     def head(self, columns: tuple[str, ...]) -> None:
         """Take the answer's columns, on the worker's thread."""

@@ -94,7 +94,7 @@ ERRORS = (
 class Shape:
     """How much history: at least `events` events, over `days`. About five events belong to each tool call."""
 
-    events: int = 1_000_000
+    events: int = 1_010_000
     sessions: int = 500
     days: int = 90
     seed: int = 1

@@ -35,6 +35,9 @@ _BLANK = re.compile(r"(?:\s|;|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 class Sink(Protocol):
     """Takes an answer while its statement runs, on the same thread."""
 
+    def is_wanted(self) -> bool:
+        """Tell whether somebody still waits for the answer; asked again and again while the statement runs."""
+
     def head(self, columns: tuple[str, ...]) -> None:
         """Take the names of the columns, once, before any row."""
 
@@ -71,13 +74,13 @@ def is_complete(text: str) -> bool:
 
 
 class QueryConnection:
-    """A connection for questions. One thread at a time; `stop` may be called from any."""
+    """A connection for questions. One thread at a time."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         """Take over a read-only connection. Raises `StoreUnavailable`."""
         self._connection = connection
         self._deadline = 0.0
-        self._stopped = False
+        self._sink: Sink | None = None
         with translated():
             self._views = self._read_views()
             self._connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -97,10 +100,10 @@ class QueryConnection:
         """Run one statement and give its answer to `sink`; return whether the row limit cut it.
 
         `deadline` is a time of the monotonic clock. When this returns or raises, the read transaction is over. Raises
-        `QueryTimeout` after the deadline, `BadRequest` for SQL that is wrong, that would write, or whose parameters are
-        not those given, and `StoreUnavailable`.
+        `QueryTimeout` after the deadline or when nobody wants the answer, `BadRequest` for SQL that is wrong, that
+        would write, or that lacks a parameter, and `StoreUnavailable`.
         """
-        self._deadline, self._stopped = deadline, False
+        self._deadline, self._sink = deadline, sink
         cursor = self._connection.cursor()
         try:
             return self._run(cursor, statement, parameters, sink, row_limit)
@@ -122,15 +125,12 @@ class QueryConnection:
                 "a parameter of the query has no name", hint="Write :name, and give it with -p name=VALUE."
             ) from error
         except UnicodeError as error:
-            raise BadRequest(f"a text of the query or of its answer is not UTF-8: {error.reason}") from error
+            raise BadRequest("a text of the query or of its answer is not UTF-8") from error
         except (apsw.Error, OSError) as error:
             raise translate(error) from error
         finally:
+            self._sink = None
             cursor.close(True)
-
-    def stop(self) -> None:
-        """End the statement that is running, soon. Any thread."""
-        self._stopped = True
 
     def close(self) -> None:
         """Close the connection."""
@@ -165,7 +165,7 @@ class QueryConnection:
                     return next(cursor, None) is not None
 
     def _is_over(self) -> bool:
-        return self._stopped or time.monotonic() >= self._deadline
+        return time.monotonic() >= self._deadline or (self._sink is not None and not self._sink.is_wanted())
 
     def _read_views(self) -> tuple[View, ...]:
         sql = r"""

@@ -68,7 +68,7 @@ WITH RECURSIVE segment (sid, chain, until) AS (
 )
 SELECT s.id AS session_id, m.idx, m.ordinal, m.role,
        json_extract(m.body, '$.Content') AS content,
-       json_array_length(m.body, '$.calls') AS calls,
+       coalesce(json_array_length(m.body, '$.calls'), 0) AS calls,
        json_extract(m.body, '$.tool_name') AS tool_name,
        json_extract(m.body, '$.tool_call_id') AS call_id,
        json_extract(m.body, '$.ID') AS message_id,
