@@ -109,7 +109,7 @@ class SqlCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield what may stand at the cursor."""
         before = document.text_before_cursor
-        word = document.get_word_before_cursor(pattern=re.compile(r"\.?\w+" if _is_command(before) else r"\w+"))
+        word = re.findall(r"\.?\w*$" if _is_command(before) else r"\w*$", before)[0]
         for candidate in dict.fromkeys(self._candidates(before, document.text)):
             if candidate.lower().startswith(word.lower()):
                 yield Completion(candidate, start_position=-len(word))

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol, cast
 
 import apsw
@@ -151,18 +150,19 @@ class QueryConnection:
 
         cursor.exec_trace = begin
         cursor.execute(statement, dict(parameters))
-        left = row_limit
-        while True:
-            wanted = limits.SQL_BATCH_ROWS if left is None else min(limits.SQL_BATCH_ROWS, left)
-            batch = list(islice(cursor, wanted)) if wanted else []
-            if batch and not sink.rows(cast("list[Row]", batch)):
-                raise QueryTimeout("the query was stopped")
-            if len(batch) < wanted:
-                return False
-            if left is not None:
-                left -= len(batch)
-                if left == 0:
-                    return next(cursor, None) is not None
+        batch: list[Row] = []
+        count, due = 0, 0.0
+        for row in cursor:
+            if count == row_limit:
+                _hand_over(sink, batch)
+                return True
+            batch.append(cast(Row, row))
+            count += 1
+            if len(batch) == limits.SQL_BATCH_ROWS or time.monotonic() >= due:
+                _hand_over(sink, batch)
+                batch, due = [], time.monotonic() + limits.SQL_BATCH_MS / 1000
+        _hand_over(sink, batch)
+        return False
 
     def _is_over(self) -> bool:
         return time.monotonic() >= self._deadline or (self._sink is not None and not self._sink.is_wanted())
@@ -185,6 +185,11 @@ def _authorize(operation: int, first: str | None, second: str | None, _: str | N
         allowed = _PRAGMAS_ALONE if second is None else _PRAGMAS_WITH_NAME
         return apsw.SQLITE_OK if (first or "").lower() in allowed else apsw.SQLITE_DENY
     return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
+
+
+def _hand_over(sink: Sink, batch: list[Row]) -> None:
+    if batch and not sink.rows(batch):
+        raise QueryTimeout("the query was stopped")
 
 
 def _place(statement: str, error: Exception) -> str:
