@@ -151,13 +151,12 @@ class QueryConnection:
         cursor.exec_trace = begin
         cursor.execute(statement, dict(parameters))
         batch: list[Row] = []
-        count, due = 0, 0.0
-        for row in cursor:
+        due = 0.0
+        for count, row in enumerate(cursor):
             if count == row_limit:
                 _hand_over(sink, batch)
                 return True
             batch.append(cast(Row, row))
-            count += 1
             if len(batch) == limits.SQL_BATCH_ROWS or time.monotonic() >= due:
                 _hand_over(sink, batch)
                 batch, due = [], time.monotonic() + limits.SQL_BATCH_MS / 1000

@@ -79,7 +79,7 @@ def test_a_statement_that_does_more_than_read_is_refused(
 ) -> None:
     monkeypatch.chdir(directory)
     before = sorted(os.listdir(directory)), (directory / "aura.db").read_bytes()
-    with pytest.raises(BadRequest, match="only reading is allowed|not authorized|authorization denied") as refused:
+    with pytest.raises(BadRequest, match=r"only reading is allowed|not authorized|authorization denied") as refused:
         for part in split_statements(statement):
             ask(questions, part, {})
     assert refused.value.exit_code == 1
@@ -129,7 +129,7 @@ def test_a_row_limit_beyond_one_batch_is_kept_exactly(questions: Questions) -> N
 
 
 def test_a_query_without_rows_ends_at_its_deadline(questions: Questions) -> None:
-    with pytest.raises(BadRequest, match="took longer than 0.05 s") as stopped:
+    with pytest.raises(BadRequest, match=r"took longer than 0\.05 s") as stopped:
         list(questions.ask(f"SELECT count(*) FROM ({ENDLESS})", {}, timeout_ms=50, row_limit=None))
     assert "--timeout" in (stopped.value.hint or "")
 
@@ -251,6 +251,28 @@ def test_a_store_in_a_directory_that_cannot_be_written_leaves_no_file_behind(
         assert ask(questions, "SELECT count(*) FROM v_run", {}).rows == [(7,)]
         assert sorted(os.listdir(directory)) == before, "immutable: no -shm"
     os.chmod(directory, stat.S_IRWXU)
+
+
+@pytest.mark.parametrize(
+    ("statement", "found_by"),
+    [
+        ("SELECT * FROM v_event WHERE run_id = 'run-1'", "sqlite_autoindex_event_1 (sid=? AND seq>? AND seq<?)"),
+        ("SELECT * FROM v_event WHERE session_id = 'api' AND seq > 5", "sqlite_autoindex_event_1 (sid=? AND seq>?)"),
+        ("SELECT * FROM v_event WHERE kind = 'notice'", "INDEX event_notice"),
+        ("SELECT * FROM v_tool_call WHERE run_id = 'run-1'", "PRIMARY KEY (run=?)"),
+        ("SELECT * FROM v_tool_call WHERE session_id = 'api'", "PRIMARY KEY (run=?)"),
+        ("SELECT * FROM v_usage WHERE session_id = 'api'", "PRIMARY KEY (run=?)"),
+        ("SELECT * FROM v_run WHERE session_id = 'api'", "INDEX run_session (sid=?)"),
+        ("SELECT * FROM v_input WHERE run_id = 'run-7'", "INDEX input_run (run=?)"),
+        ("SELECT * FROM v_revision WHERE session_id = 'api'", "sqlite_autoindex_revision_1 (sid=?)"),
+    ],
+)
+def test_what_one_session_or_run_has_is_found_by_key(questions: Questions, statement: str, found_by: str) -> None:
+    plan = [str(row[3]) for row in ask(questions, f"EXPLAIN QUERY PLAN {statement}", {}).rows]
+    assert any(found_by in step for step in plan), plan
+    assert [step for step in plan if step.startswith("SCAN") and step.split()[1] in ("e", "t", "u", "v", "i")] == (
+        ["SCAN e USING INDEX event_notice"] if "notice" in statement else []
+    )
 
 
 def make_old_store(directory: Path) -> None:
