@@ -161,3 +161,15 @@ MCP_SECRET_MIN_CHARS = 4  # a shorter value is no secret, and replacing it would
 
 # --- slash commands ----------------------------------------------------------------------------------------------
 TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry
+
+# --- aura sql ----------------------------------------------------------------------------------------------------
+SQL_TIMEOUT_MS = 30_000  # one query: its read transaction keeps the WAL from being taken up again as long as it lasts
+SQL_TIMEOUT_MAX_MS = 3_600_000  # the same, for somebody who asks for it
+SQL_ROWS_COUNT = 10_000  # rows of an answer: what a person may scroll through, and what a table holds in memory
+SQL_ROWS_MAX_COUNT = 1_000_000_000  # what may be asked for instead; 0 stands for no limit
+SQL_TICK_STEPS = 20_000  # steps of SQLite's machine between two looks at the clock: a millisecond or less
+SQL_BATCH_ROWS = 256  # rows handed over at once
+SQL_BATCH_MS = 100  # a row waits for others at most until the first one that comes after this
+SQL_BATCHES_COUNT = 4  # batches that wait for a slow reader of the output before the query waits too
+SQL_TEXT_MAX_BYTES = 1024 * 1024  # of the statements in a file: larger ones are not questions
+SQL_CELL_MIN_COLUMNS = 8  # a column is not made narrower to fit the terminal; then rows are shown as blocks
