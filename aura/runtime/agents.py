@@ -99,6 +99,10 @@ class AgentFactory:
         self.servers.forget_failures()
         return replace(self, configuration=configuration, environment=environment, providers=kept)
 
+    def forget_failures(self, server: str | None = None) -> None:
+        """Let the next agent try lost and failed MCP servers again, or only this one."""
+        self.servers.forget_failures(server)
+
     def close(self) -> None:
         """Close the MCP servers and remove the long outputs that were put aside."""
         self.servers.close()

@@ -95,6 +95,14 @@ class CurrentAgent:
         self._factory = factory
         self.take(candidate)
 
+    def reconnect(self, server: str | None = None) -> None:
+        """Connect lost and failed MCP servers again, or only `server`; the agent gets their tools.
+
+        One that fails again is a notice. Raises `McpUnavailable` for one that is required; then nothing has changed.
+        """
+        self._factory.forget_failures(server)
+        self.take(self.prepare(self.selection))
+
     def store(self, history: History) -> None:
         """Make the conversation say which agent works on it: system prompt and meta."""
         history.system = self.agent.prompt
