@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "serve": LazyCommand("aura.cli.serve:command", "Serve one session over HTTP for a controller."),
     "run": LazyCommand("aura.cli.run:command", "Run prompts in one session and save it."),
     "session": LazyCommand("aura.cli.session:command", "List, show, import, export, fork and freeze stored sessions."),
+    "sql": LazyCommand("aura.cli.sql:command", "Ask the store in SQL: runs, tool calls, tokens, questions."),
     "store": LazyCommand("aura.cli.store:command", "Check, back up, prune and measure the database."),
     "openapi": LazyCommand("aura.cli.openapi:command", "Print the documents that describe the HTTP API."),
 }

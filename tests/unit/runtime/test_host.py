@@ -13,10 +13,10 @@ import pytest
 from aura.clock import SystemClock, format_time
 from aura.config.spec import AgentSpec, ModelSpec, ProviderSpec, ToolsSpec
 from aura.conversation import Call, Header
+from aura.engine.agent import Agent, Gauge
 from aura.engine.providers.base import OnDelta, Reply, Request
 from aura.engine.scope import Scope
 from aura.engine.tools.toolbox import Toolbox
-from aura.engine.turn import Agent, Gauge
 from aura.errors import Busy, CommitInDoubt, ConfigInvalid, LeaseLost, RequestConflict, ShuttingDown
 from aura.ids import new_run_id
 from aura.jsontypes import JsonObject
