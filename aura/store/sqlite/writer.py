@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -232,7 +233,8 @@ class Writer:
         except (apsw.Error, OSError):
             self._wal_bytes = 0  # others still read, or the disk is full or gone: the WAL stays, and nothing is lost
         finally:
-            self._connection.close()
+            with suppress(apsw.Error):  # its own attempt to move the WAL may fail like the one before; the file is closed
+                self._connection.close()
             self._lock.close()
 
     def _wake(self) -> None:
