@@ -112,11 +112,12 @@ def apply(content: bytearray, writes: list[tuple[int, bytes | None]]) -> None:
 
 
 def tear(write: tuple[int, bytes | None], chance: random.Random, sector_bytes: int = 512) -> tuple[int, bytes | None]:
-    """Return a write, or now and then only its first sectors."""
+    """Return a write, or now and then only its first or its last sectors."""
     offset, data = write
     if data is None or len(data) <= sector_bytes or chance.random() < 0.7:
         return write
-    return offset, data[: sector_bytes * chance.randrange(1, len(data) // sector_bytes + 1)]
+    middle = sector_bytes * chance.randrange(1, len(data) // sector_bytes + 1)
+    return (offset, data[:middle]) if chance.random() < 0.5 else (offset + middle, data[middle:])
 
 
 class PowerCut(Exception):

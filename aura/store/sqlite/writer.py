@@ -233,7 +233,7 @@ class Writer:
         except (apsw.Error, OSError):
             self._wal_bytes = 0  # others still read, or the disk is full or gone: the WAL stays, and nothing is lost
         finally:
-            with suppress(apsw.Error):  # its own attempt to move the WAL may fail like the one before; the file is closed
+            with suppress(apsw.Error):  # moving the WAL may fail once more; it is closed anyway
                 self._connection.close()
             self._lock.close()
 
