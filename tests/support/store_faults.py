@@ -13,6 +13,7 @@ from tests.support.fault_vfs import Fault, FaultVfs, Kind, Mode
 from tests.support.store_scenarios import Stage, check_store
 
 SAID_CLEARLY = (StoreUnavailable, StoreFull, CommitInDoubt)
+WAYS: tuple[tuple[Kind, Mode], ...] = (("io", "once"), ("io", "from"), ("full", "once"), ("full", "from"))
 LEFT_TO_THE_NEXT_SERVER = frozenset(("run_unowned",))
 
 

@@ -1,0 +1,111 @@
+"""Fills the disk under a live host from its Nth write on, and gives room again: a run ends all the same, and the host
+works on."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from aura.clock import SystemClock
+from aura.config.homes import Homes
+from aura.errors import AuraError, StoreFull, StoreUnavailable
+from aura.runs import Run
+from aura.runtime.assembly import Assembly, Plan, assemble
+from aura.runtime.log import Log
+from aura.runtime.signals import ThreadSignal
+from tests.support.fault_vfs import Fault, FaultVfs
+from tests.support.raw_server import lay_home
+from tests.support.store_faults import Tally, unsound
+
+FULL_WAIT_S = 1.0  # a run that has not ended by then waits for room
+ROOM_WAIT_S = 20.0
+
+
+def fill_each(vfs: FaultVfs, root: Path, step: int = 1, first: int = 1) -> Tally:
+    """Fill the disk at write `first`, `first + step`, … of a run, until the run needs no write of that number."""
+    tally = Tally("run", "disk full, from")
+    at = first
+    while True:
+        place = root / f"full-{at}"
+        with host(place) as assembly:
+            fault = Fault("full", "from", at)
+            problems = list(find_problems(vfs, assembly, place, fault))
+        problems += unsound(place / "home" / "sessions", "afterwards")
+        shutil.rmtree(place)
+        if not fault.hits:
+            return tally
+        tally.attempts += 1
+        tally.violations += [f"write {at}: {problem}" for problem in problems]
+        at += step
+
+
+def find_problems(vfs: FaultVfs, assembly: Assembly, place: Path, fault: Fault) -> Iterator[str]:
+    """Run a prompt while the disk fills and another one after it has room again; yield what is wrong."""
+    service = assembly.service
+    accepted = False
+    with vfs.failing(place / "home" / "sessions", fault):
+        try:
+            run = service.submit("first", "prompt", "bash", "block").run
+            accepted = True
+            wait_terminal(assembly, run.id, FULL_WAIT_S)
+        except (StoreFull, StoreUnavailable):
+            pass  # said so: nothing was promised
+        except AuraError as error:
+            yield f"it failed with {type(error).__name__}: {error}"
+    if accepted:
+        ended = wait_terminal(assembly, run.id, ROOM_WAIT_S)
+        if ended is None:
+            yield "the run did not end when there was room again"
+        elif ended.state not in ("persisted", "persist_failed"):
+            yield f"the run is {ended.state}"
+        elif ended.outcome == "failed" and ended.error is not None and ended.error.code != "persist_failed":
+            yield f"the run failed with {ended.error.code}: {ended.error.message}"
+    again = submit_again(assembly)
+    if again is None or (again.state, again.outcome) != ("persisted", "completed"):
+        yield f"with room again a run is {again.state if again else 'refused'}"
+
+
+def submit_again(assembly: Assembly) -> Run | None:
+    """Submit another prompt, for a while if it is refused, and wait for its end."""
+    deadline_s = time.monotonic() + ROOM_WAIT_S
+    while time.monotonic() < deadline_s:
+        try:
+            run = assembly.service.submit("second", "prompt", "hello", "block").run
+        except AuraError:
+            threading.Event().wait(0.05)
+            continue
+        return wait_terminal(assembly, run.id, ROOM_WAIT_S)
+    return None
+
+
+def wait_terminal(assembly: Assembly, run_id: str, wait_s: float) -> Run | None:
+    """Return the terminal record, or None when there is none within `wait_s`."""
+    deadline_s = time.monotonic() + wait_s
+    while time.monotonic() < deadline_s:
+        run = assembly.service.get_run(run_id)
+        if run.terminal:
+            return run
+        threading.Event().wait(0.01)
+    return None
+
+
+@contextmanager
+def host(place: Path) -> Iterator[Assembly]:
+    """A session's host in this process, on a store of its own."""
+    home, workspace = place / "home", place / "workspace"
+    lay_home(home)
+    workspace.mkdir(parents=True)
+    clock = SystemClock()
+    plan = Plan(Homes((home,), home, workspace), workspace)
+    made = assemble(plan, url=None, make_signal=ThreadSignal, clock=clock, log=Log(clock, io.StringIO()))
+    try:
+        yield made
+    finally:
+        made.service.stop("request")
+        made.service.wait_stopped(60_000)
+        made.close()
