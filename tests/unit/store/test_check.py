@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aura import limits
-from aura.store.care import CheckReport
+from aura.store.care import CheckReport, no_progress
 from aura.store.caretaker import find_caretaker
 from aura.store.open import open_store
 from aura.store.sqlite import check
@@ -35,7 +35,7 @@ def database(sound: Path, folder: Path) -> Path:
 def checked(database: Path, *, quick: bool = False) -> CheckReport:
     caretaker = find_caretaker(database.parent)
     assert caretaker is not None
-    return caretaker.check(quick=quick)
+    return caretaker.check(quick=quick, progress=no_progress)
 
 
 def codes(report: CheckReport) -> set[str]:
