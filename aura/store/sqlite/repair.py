@@ -32,12 +32,12 @@ _ORPHANS: Mapping[str, str] = {
         DELETE FROM message WHERE idx >= max(
             coalesce((SELECT max(length) FROM revision WHERE chain = message.chain), 0),
             coalesce((SELECT max(base_length) FROM chain WHERE base = message.chain), 0))
-          AND chain IN (SELECT id FROM chain JOIN session USING (sid) WHERE NOT frozen)
+          AND chain IN (SELECT c.id FROM chain c JOIN session s USING (sid) WHERE NOT s.frozen)
     """,
 }
 _UNUSED_CHAINS = """
     DELETE FROM chain WHERE id NOT IN (SELECT chain FROM revision) AND id NOT IN (SELECT chain FROM message)
-      AND id NOT IN (SELECT base FROM chain WHERE base NOT NULL) AND sid IN (SELECT sid FROM session)
+      AND id NOT IN (SELECT base FROM chain WHERE base NOT NULL) AND sid IN (SELECT sid FROM session WHERE NOT frozen)
 """
 _RUN_EVENTS = """
     SELECT e.sid, e.seq, e.at_ms, e.type, e.data, e.kind, e.ext FROM run r

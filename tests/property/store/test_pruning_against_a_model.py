@@ -109,4 +109,4 @@ class PruningMachine(StoreMachine):
 
 
 TestPruningAgainstAModel: Callable[[], None] = PruningMachine.TestCase
-PruningMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)
+PruningMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)

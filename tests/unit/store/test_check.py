@@ -202,8 +202,8 @@ def test_a_long_statement_is_given_up_when_the_wal_has_grown_too_large(folder: P
     store = open_store(folder)
     store.create_session(header("s1"))
     keeper = Keeper(store, "s1")
-    for _ in range(40):
-        keeper.save(messages_of(*(f"{number} {'x' * 500}" for number in range(100))))
+    for _ in range(4):
+        keeper.save(messages_of(*(f"{number} {'x' * 500}" for number in range(1000))))
     connection = open_reader(folder / "aura.db")
     try:
         report = check.inspect(connection, folder / "aura.db", wal_max_bytes=0)
