@@ -11,7 +11,7 @@ from aura import limits
 from aura.cli import streams
 from aura.cli.table import format_rows, one_line
 from aura.jsontypes import JsonValue
-from aura.runtime.care import CheckReport, Facts, Finding
+from aura.runtime.care import Backup, CheckReport, Facts, Finding, PruneReport, StoreStats, Vacuumed
 
 Fields = dict[str, JsonValue]
 
@@ -73,6 +73,125 @@ def check_text(report: CheckReport) -> str:
         lines.append("`aura store check --repair` puts right what is marked with *, and loses nothing")
     lines.append("clean" if report.clean else _count(report.finding_count, "finding"))
     return "\n".join(lines) + "\n"
+
+
+def backup_fields(done: Backup) -> Fields:
+    """Return the object of `store backup`."""
+    return {
+        "path": done.path,
+        "size_bytes": done.size_bytes,
+        "sha256": done.sha256,
+        "written": done.written,
+        "sessions": done.sessions,
+    }
+
+
+def backup_text(done: Backup) -> str:
+    """Return what `store backup` says."""
+    what = "wrote" if done.written else "unchanged:"
+    sessions = _count(done.sessions, "session")
+    return f"{what} {one_line(done.path)} ({size(done.size_bytes)}, {sessions}, verified)\nsha256 {done.sha256}\n"
+
+
+def prune_fields(report: PruneReport) -> Fields:
+    """Return the object of `store prune`."""
+    return {
+        "dry_run": report.dry_run,
+        "pruned": [
+            {"session_id": item.session_id, "rows": dict(item.rows), "text_bytes": item.text_bytes}
+            for item in report.pruned
+        ],
+        "spared": [{"session_id": item.session_id, "why": item.why} for item in report.spared],
+        "rows": report.rows,
+        "text_bytes": report.text_bytes,
+        "longest_ms": round(report.longest_ms, 1),
+    }
+
+
+def prune_text(report: PruneReport) -> str:
+    """Return what `store prune` says."""
+    lines = []
+    if report.pruned:
+        rows = [("SESSION", "WHAT", "TEXT")]
+        for item in report.pruned:
+            what = ", ".join(_count(count, table) for table, count in item.rows.items() if count)
+            rows.append((item.session_id, what, size(item.text_bytes)))
+        lines.append(format_rows(rows, frozenset((2,))).rstrip("\n"))
+    lines += [f"{item.session_id} stays: {item.why}" for item in report.spared]
+    verb = "would remove" if report.dry_run else "removed"
+    lines.append(f"{verb} {_count(report.rows, 'row')} with {size(report.text_bytes)} of text")
+    if report.pruned and not report.dry_run:
+        lines.append("free pages are used again; `aura store vacuum` makes the file smaller")
+    return "\n".join(lines) + "\n"
+
+
+def stats_fields(stats: StoreStats) -> Fields:
+    """Return the object of `store stats`."""
+    return {
+        "facts": _facts_fields(stats.facts),
+        "exact": stats.exact,
+        "sessions": stats.sessions,
+        "frozen": stats.frozen,
+        "held": stats.held,
+        "large_texts": stats.large_texts,
+        "tables": [
+            {
+                "name": table.name,
+                "rows": table.rows,
+                "table_bytes": table.table_bytes,
+                "index_bytes": table.index_bytes,
+                "used_bytes": table.used_bytes,
+            }
+            for table in stats.tables
+        ],
+        "days": [
+            {
+                "date": day.date,
+                "events": day.events,
+                "event_bytes": day.event_bytes,
+                "revisions": day.revisions,
+                "runs": day.runs,
+            }
+            for day in stats.days
+        ],
+    }
+
+
+def stats_text(stats: StoreStats) -> str:
+    """Return what `store stats` says."""
+    facts = stats.facts
+    head = [
+        ("database", f"{size(facts.database_bytes)}, {size(facts.free_bytes)} of it free"),
+        ("WAL", size(facts.wal_bytes)),
+        ("ballast", size(facts.ballast_bytes) if facts.ballast_bytes else "none"),
+        ("sessions", f"{stats.sessions}, {stats.frozen} frozen, {stats.held} held by a process"),
+        ("large texts", f"{stats.large_texts} over {size(limits.INLINE_MAX_BYTES)}"),
+    ]
+    mark = "" if stats.exact else " (estimated)"
+    tables = [("TABLE", "ROWS", f"BYTES{mark}", "INDEXES")]
+    tables += [
+        (table.name, str(table.rows), size(table.table_bytes), size(table.index_bytes)) for table in stats.tables
+    ]
+    days = [("DAY", "EVENTS", "TEXT", "REVISIONS", "RUNS")]
+    days += [
+        (day.date, str(day.events), size(day.event_bytes), str(day.revisions), str(day.runs))
+        for day in stats.days
+        if day.events or day.revisions or day.runs
+    ]
+    right = frozenset((1, 2, 3, 4))
+    return "\n".join((format_rows(head), format_rows(tables, right), format_rows(days, right)))
+
+
+def vacuum_fields(done: Vacuumed) -> Fields:
+    """Return the object of `store vacuum`."""
+    freed = done.before_bytes - done.after_bytes
+    return {"before_bytes": done.before_bytes, "after_bytes": done.after_bytes, "freed_bytes": freed}
+
+
+def vacuum_text(done: Vacuumed) -> str:
+    """Return what `store vacuum` says."""
+    freed = max(done.before_bytes - done.after_bytes, 0)
+    return f"freed {size(freed)}: {size(done.before_bytes)} before, {size(done.after_bytes)} now\n"
 
 
 def size(byte_count: int) -> str:

@@ -12,6 +12,10 @@ from typing import Literal
 Progress = Callable[[str, int, int], None]  # (what is being done, how much of it is done, how much there is)
 
 
+def no_progress(what: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something in the store that is not as it must be. `code` is one of those that docs/store.md lists.
@@ -73,8 +77,8 @@ What = Literal["sessions", "revisions", "journal"]
 class PruneRule:
     """What is to go. `before_ms`: only what is older than that moment (Unix ms); None for any age.
 
-    The `keep` most recently updated sessions are left alone. For revisions: of each session, the `keep_revisions` newest
-    ones stay, at least the head.
+    The `keep` most recently updated sessions are left alone. For revisions: the `keep_revisions` newest ones of each
+    session stay, at least the head.
     """
 
     what: What
@@ -119,3 +123,47 @@ class PruneReport:
     def rows(self) -> int:
         """How many rows went."""
         return self.prompts + sum(sum(item.rows.values()) for item in self.pruned)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """What one table takes, with its indexes. `used_bytes` is what its rows take of their pages."""
+
+    name: str
+    rows: int
+    table_bytes: int
+    index_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was added on one day, in UTC. `event_bytes` is the text of its events."""
+
+    date: str
+    events: int
+    event_bytes: int
+    revisions: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """What is in a store. `large_texts` counts events and messages over `limits.INLINE_MAX_BYTES`."""
+
+    facts: Facts
+    tables: tuple[TableSize, ...]
+    exact: bool
+    sessions: int
+    frozen: int
+    held: int
+    large_texts: int
+    days: tuple[Day, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What a vacuum did to the size of the database file."""
+
+    before_bytes: int
+    after_bytes: int

@@ -1,6 +1,6 @@
 """Writes of care: many short transactions beside servers, each of which holds the writers' lock for a moment only.
 
-Foreign keys are not looked up here: several tables have no index for it, so that removing one run would read all events.
+Foreign keys are not looked up here: several tables have no index for it, so removing one run would read all events.
 Whoever writes through this removes what refers to a row before the row, and tests check all foreign keys afterwards.
 """
 

@@ -15,10 +15,10 @@ from typing import cast
 import apsw
 
 from aura import limits
-from aura.store.care import CheckReport, Facts, Progress
+from aura.store.care import CheckReport, Facts, Progress, no_progress
 from aura.store.sqlite import check_journal, check_revisions, check_rows
 from aura.store.sqlite.database import fetch_all, fetch_one
-from aura.store.sqlite.inspection import Inspection, no_progress, wal_bytes
+from aura.store.sqlite.inspection import Inspection, wal_bytes
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 _INDEX_TROUBLE = ("missing from index", "wrong # of entries in index", "non-unique entry in index")

@@ -20,7 +20,7 @@ from aura.store.sqlite.rows import SELECT_RUN, read_run
 from aura.wire.automation import envelope
 from aura.wire.stored_event import read_stored_event
 
-_SESSIONS = "SELECT sid, id FROM session WHERE sid > ? ORDER BY sid LIMIT 1000"
+_SESSIONS = "SELECT sid, id FROM session WHERE sid > ? AND head NOT NULL ORDER BY sid LIMIT 1000"
 _STATE = "SELECT journal_floor, last_seq, chain_hash, persisted_seq FROM session WHERE sid = ?"
 _BOUNDS = "SELECT count(*), min(seq), max(seq) FROM event WHERE sid = ? AND seq >= ?"
 _EVENTS = """

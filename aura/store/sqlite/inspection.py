@@ -15,12 +15,8 @@ from pathlib import Path
 import apsw
 
 from aura import limits
-from aura.store.care import Finding, Progress, Skipped
+from aura.store.care import Finding, Progress, Skipped, no_progress
 from aura.store.sqlite.errors import translate
-
-
-def no_progress(what: str, done: int, total: int) -> None:
-    """Say nothing."""
 
 
 @dataclass(slots=True)

@@ -61,32 +61,45 @@ def append(connection: apsw.Connection, row: SessionRow, stamped: Sequence[Stamp
 
 def read_last_seq(connection: apsw.Connection, session_id: str) -> int:
     """Return the seq of the session's last event, 0 when it has none. Raises `NotFound`."""
-    row = fetch_one(connection, "SELECT last_seq FROM session WHERE id = ?", session_id)
+    return read_bounds(connection, session_id)[0]
+
+
+def read_bounds(connection: apsw.Connection, session_id: str) -> tuple[int, int]:
+    """Return (the seq of the session's last event, the seq before which they were pruned). Raises `NotFound`."""
+    row = fetch_one(connection, "SELECT last_seq, journal_floor FROM session WHERE id = ?", session_id)
     if row is None:
         raise NotFound(f"there is no session {session_id}")
-    return cast(int, row[0])
+    return cast("tuple[int, int]", row)
 
 
 def read_events(connection: apsw.Connection, session_id: str, after: int, limit: int) -> list[EventRow]:
-    """Return up to `limit` events with seq > `after`, in order. Raises `NotFound` and `CursorOutOfRange`."""
+    """Return up to `limit` events with seq > `after`, in order.
+
+    Raises `NotFound`, and `CursorOutOfRange` beyond the end and where events after `after` were pruned: nobody shall
+    take what is left for all there was.
+    """
     sql = """
         SELECT e.seq, e.at_ms, r.run_id, e.type, e.kind, CAST(e.data AS BLOB)
         FROM event e LEFT JOIN run r ON r.id = e.run
         WHERE e.sid = (SELECT sid FROM session WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?
     """
     rows = fetch_all(connection, sql, session_id, after, limit) if 0 <= after < SQL_INTEGER_END else []
-    if not rows:
-        last_seq = read_last_seq(connection, session_id)
-        if not 0 <= after <= last_seq:
-            raise CursorOutOfRange(
-                f"after={after} is outside 0..{last_seq}",
-                hint="Read on from a seq that this session has.",
-                details={"last_seq": last_seq},
-            )
+    if not rows or rows[0][0] != after + 1:
+        _check_cursor(connection, session_id, after)
     return [
         EventRow(seq, run_id, type, kind, envelope(seq, at_ms, type, session_id, run_id, data))
         for seq, at_ms, run_id, type, kind, data in cast("list[tuple[int, int, str | None, str, str, bytes]]", rows)
     ]
+
+
+def _check_cursor(connection: apsw.Connection, session_id: str, after: int) -> None:
+    last_seq, floor = read_bounds(connection, session_id)
+    if not floor - 1 <= after <= last_seq:
+        raise CursorOutOfRange(
+            f"after={after} is outside {floor - 1}..{last_seq}",
+            hint="Read on from a seq that this session has.",
+            details={"last_seq": last_seq, "first_seq": floor if floor > 1 else None},
+        )
 
 
 def _open_run(

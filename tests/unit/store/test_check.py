@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aura import limits
-from aura.store.care import CheckReport
+from aura.store.care import CheckReport, no_progress
 from aura.store.caretaker import find_caretaker
 from aura.store.open import open_store
 from aura.store.sqlite import check
@@ -35,7 +35,7 @@ def database(sound: Path, folder: Path) -> Path:
 def checked(database: Path, *, quick: bool = False) -> CheckReport:
     caretaker = find_caretaker(database.parent)
     assert caretaker is not None
-    return caretaker.check(quick=quick)
+    return caretaker.check(quick=quick, progress=no_progress)
 
 
 def codes(report: CheckReport) -> set[str]:
@@ -202,8 +202,8 @@ def test_a_long_statement_is_given_up_when_the_wal_has_grown_too_large(folder: P
     store = open_store(folder)
     store.create_session(header("s1"))
     keeper = Keeper(store, "s1")
-    for _ in range(40):
-        keeper.save(messages_of(*(f"{number} {'x' * 500}" for number in range(100))))
+    for _ in range(4):
+        keeper.save(messages_of(*(f"{number} {'x' * 500}" for number in range(1000))))
     connection = open_reader(folder / "aura.db")
     try:
         report = check.inspect(connection, folder / "aura.db", wal_max_bytes=0)
