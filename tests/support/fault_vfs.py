@@ -1,8 +1,8 @@
 """A file system for SQLite that fails when told to, and one that forgets what was not synced at a power cut.
 
 Both are one VFS over the real one, made the default of this process, so that the store under test needs no hook. Only
-files whose names begin with `aura.db` in the armed directory are touched. Shared memory and file locks are not theirs:
-apsw passes the first to the real VFS, and a power cut loses both anyway.
+files whose names begin with `aura.db` in the armed directory are touched. Shared memory and its locks are not theirs:
+apsw passes them to the real VFS, and a power cut loses both anyway.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ IO_ERRORS = {
     "truncate": apsw.SQLITE_IOERR_TRUNCATE,
     "size": apsw.SQLITE_IOERR_FSTAT,
     "delete": apsw.SQLITE_IOERR_DELETE,
+    "access": apsw.SQLITE_IOERR_ACCESS,
+    "lock": apsw.SQLITE_IOERR_LOCK,
     "open": apsw.SQLITE_CANTOPEN,
 }
 
@@ -64,10 +66,16 @@ class Fault:
 
 @dataclass(slots=True)
 class Disk:
-    """What would be left of each file after a power cut: what was synced, and what was written since."""
+    """What would be left of each file after a power cut: what was synced, and some of what was written since.
+
+    A directory entry is durable once the directory was synced. SQLite does that with the first sync of a journal or of
+    a WAL, and with a deletion that asks for it.
+    """
 
     durable: dict[str, bytearray] = field(default_factory=dict)
     pending: dict[str, list[tuple[int, bytes | None]]] = field(default_factory=dict)  # None: truncated to that size
+    fresh: set[str] = field(default_factory=set)  # made since the directory was synced
+    removed: dict[str, bytearray] = field(default_factory=dict)  # and deleted since then
     syncs: int = 0
 
     def adopt(self, directory: Path) -> None:
@@ -76,28 +84,59 @@ class Disk:
             if not path.name.endswith("-shm"):
                 self.durable[path.name] = bytearray(path.read_bytes())
 
+    def open(self, name: str) -> None:
+        """Note a file, which may be new."""
+        if name not in self.durable:
+            self.durable[name] = bytearray()
+            self.fresh.add(name)
+
     def write(self, name: str, offset: int, data: bytes | None) -> None:
         """Note a write, or a truncation to `offset`."""
         self.pending.setdefault(name, []).append((offset, data))
 
     def sync(self, name: str) -> None:
-        """Make what was written to one file durable."""
+        """Make what was written to one file durable, and the entries of all if it is a new journal or WAL."""
         self.syncs += 1
-        apply(self.durable.setdefault(name, bytearray()), self.pending.pop(name, []))
+        apply(self.durable[name], self.pending.pop(name, []))
+        if name in self.fresh and name.endswith(("-journal", "-wal")):
+            self.sync_directory()
 
-    def delete(self, name: str) -> None:
-        """Remove a file. The entry is taken to be gone at once, which is the harder case for a WAL."""
-        self.durable.pop(name, None)
+    def fail_sync(self, name: str) -> None:
+        """Lose what was written to one file since its last sync, as a disk does that says so once."""
+        self.syncs += 1
         self.pending.pop(name, None)
+
+    def sync_directory(self) -> None:
+        """Make what was made and deleted durable."""
+        self.fresh.clear()
+        self.removed.clear()
+
+    def delete(self, name: str, sync_directory: bool) -> None:
+        """Remove a file."""
+        content = self.durable.pop(name, bytearray())
+        self.pending.pop(name, None)
+        if name not in self.fresh:
+            self.removed[name] = content
+        self.fresh.discard(name)
+        if sync_directory:
+            self.sync_directory()
 
     def cut(self, target: Path, chance: random.Random) -> None:
         """Write what is left into `target`: all that was synced, and of the rest what chance has kept."""
         target.mkdir()
-        for name in self.durable.keys() | self.pending.keys():
-            content = bytearray(self.durable.get(name, b""))
+        for name, old in self.removed.items():
+            if chance.random() < 0.5:
+                (target / name).write_bytes(old)
+        for name, synced in self.durable.items():
+            if name in self.fresh and chance.random() < 0.5:
+                continue
+            content = bytearray(synced)
             kept = chance.choice((0.0, 0.5, 0.9))
             apply(content, [tear(item, chance) for item in self.pending.get(name, []) if chance.random() < kept])
             (target / name).write_bytes(content)
+        ballast = chance.choice((None, ".ballast", ".ballast.part"))
+        if ballast is not None:  # made, and not synced: it can be short
+            (target / ballast).write_bytes(bytes(chance.choice((0, 4096))))
 
 
 def apply(content: bytearray, writes: list[tuple[int, bytes | None]]) -> None:
@@ -120,10 +159,6 @@ def tear(write: tuple[int, bytes | None], chance: random.Random, sector_bytes: i
     return (offset, data[:middle]) if chance.random() < 0.5 else (offset + middle, data[middle:])
 
 
-class PowerCut(Exception):
-    """The power is gone: nothing reaches the disk any more."""
-
-
 class FaultVfs(apsw.VFS):
     """The default VFS of this process from its making on. Without a fault and a disk it only passes on."""
 
@@ -131,6 +166,7 @@ class FaultVfs(apsw.VFS):
         self.fault: Fault | None = None
         self.disk: Disk | None = None
         self.cut_at_sync: int | None = None
+        self.lose_at_sync: int | None = None
         self.is_cut = False
         self._directory = ""
         super().__init__("aura-fault", "unix", makedefault=True)
@@ -145,15 +181,19 @@ class FaultVfs(apsw.VFS):
             self.fault = None
 
     @contextmanager
-    def forgetting(self, directory: Path, cut_at_sync: int) -> Iterator[Disk]:
-        """Cut the power when the store in `directory` begins its sync number `cut_at_sync`."""
+    def forgetting(self, directory: Path, cut_at: int | None = None, lose_at: int | None = None) -> Iterator[Disk]:
+        """Cut the power when the store in `directory` begins its sync number `cut_at`.
+
+        Sync number `lose_at` fails once instead, and what it should have kept is lost for good.
+        """
         disk = Disk()
         disk.adopt(directory)
-        self._directory, self.disk, self.cut_at_sync, self.is_cut = f"{directory}/", disk, cut_at_sync, False
+        self._directory, self.disk, self.is_cut = f"{directory}/", disk, False
+        self.cut_at_sync, self.lose_at_sync = cut_at, lose_at
         try:
             yield disk
         finally:
-            self.disk, self.cut_at_sync = None, None
+            self.disk, self.cut_at_sync, self.lose_at_sync = None, None, None
 
     def check(self, operation: str, path: str) -> bool:
         """Tell whether a file is watched, after the fault had its say."""
@@ -167,14 +207,34 @@ class FaultVfs(apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         path = name.filename() if isinstance(name, apsw.URIFilename) else name or ""
-        self.check("open", path)
-        return _File(self, name, path, flags)
+        watched = self.check("open", path)
+        file = _File(self, name, path, flags)
+        if watched and self.disk is not None:
+            self.disk.open(os.path.basename(path))
+        return file
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
-        if self.check("delete", filename):
-            assert self.disk is not None
-            self.disk.delete(os.path.basename(filename))
+        watched = self.check("delete", filename)
         super().xDelete(filename, syncdir)
+        if watched and self.disk is not None:
+            self.disk.delete(os.path.basename(filename), syncdir)
+
+    def xAccess(self, pathname: str, flags: int) -> bool:
+        self.check("access", pathname)
+        return super().xAccess(pathname, flags)
+
+    def sync(self, disk: Disk, name: str) -> None:
+        """Sync a file of the simulated disk; this may be the moment of the cut or of the loss."""
+        number = disk.syncs + 1
+        if number == self.cut_at_sync:
+            self.is_cut = True
+            raise apsw.IOError("the power is gone")
+        if number == self.lose_at_sync:
+            disk.fail_sync(name)
+            error = apsw.IOError("injected")
+            error.extendedresult = IO_ERRORS["sync"]
+            raise error
+        disk.sync(name)
 
 
 class _File(apsw.VFSFile):
@@ -199,10 +259,7 @@ class _File(apsw.VFSFile):
 
     def xSync(self, flags: int) -> None:
         if self._vfs.check("sync", self._path):
-            if self._disk.syncs + 1 == self._vfs.cut_at_sync:
-                self._vfs.is_cut = True
-                raise apsw.IOError("the power is gone")
-            self._disk.sync(self._name)
+            self._vfs.sync(self._disk, self._name)
         super().xSync(flags)
 
     def xFileSize(self) -> int:
@@ -210,6 +267,7 @@ class _File(apsw.VFSFile):
         return super().xFileSize()
 
     def xLock(self, level: int) -> None:
+        self._vfs.check("lock", self._path)
         try:
             super().xLock(level)
         except apsw.IOError as error:

@@ -1,5 +1,5 @@
-"""Fills the disk under a live host from its Nth write on, and gives room again: a run ends all the same, and the host
-works on."""
+"""Fills the disk under a live host from its Nth write on, or lets it fail, and makes it well again: a run ends all the
+same, and the host works on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aura.runs import Run
 from aura.runtime.assembly import Assembly, Plan, assemble
 from aura.runtime.log import Log
 from aura.runtime.signals import ThreadSignal
-from tests.support.fault_vfs import Fault, FaultVfs
+from tests.support.fault_vfs import Fault, FaultVfs, Kind
 from tests.support.raw_server import lay_home
 from tests.support.store_faults import Tally, unsound
 
@@ -26,26 +26,26 @@ FULL_WAIT_S = 1.0  # a run that has not ended by then waits for room
 ROOM_WAIT_S = 20.0
 
 
-def fill_each(vfs: FaultVfs, root: Path, step: int = 1, first: int = 1) -> Tally:
-    """Fill the disk at write `first`, `first + step`, … of a run, until the run needs no write of that number."""
-    tally = Tally("run", "disk full, from")
+def fill_each(vfs: FaultVfs, root: Path, kind: Kind, step: int = 1, first: int = 1) -> Tally:
+    """Fault operation `first`, `first + step`, … of a run and all later ones, until the run has none of that number."""
+    tally = Tally("host", f"{kind}, from")
     at = first
     while True:
         place = root / f"full-{at}"
         with host(place) as assembly:
-            fault = Fault("full", "from", at)
-            problems = list(find_problems(vfs, assembly, place, fault))
+            fault = Fault(kind, "from", at)
+            problems = list(find_problems(vfs, assembly, place, fault, tally))
         problems += unsound(place / "home" / "sessions", "afterwards")
         shutil.rmtree(place)
         if not fault.hits:
             return tally
         tally.attempts += 1
-        tally.violations += [f"write {at}: {problem}" for problem in problems]
+        tally.violations += [f"operation {at}: {problem}" for problem in problems]
         at += step
 
 
-def find_problems(vfs: FaultVfs, assembly: Assembly, place: Path, fault: Fault) -> Iterator[str]:
-    """Run a prompt while the disk fills and another one after it has room again; yield what is wrong."""
+def find_problems(vfs: FaultVfs, assembly: Assembly, place: Path, fault: Fault, tally: Tally) -> Iterator[str]:
+    """Run a prompt while the disk is bad and another one when it is well again; yield what is wrong."""
     service = assembly.service
     accepted = False
     with vfs.failing(place / "home" / "sessions", fault):

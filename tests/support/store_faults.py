@@ -4,17 +4,19 @@ sync. After each it checks that the process said so, and that the store is sound
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aura.errors import AuraError, CommitInDoubt, StoreFull, StoreUnavailable
+from aura.errors import CommitInDoubt, StoreFull, StoreUnavailable
 from tests.support.fault_vfs import Fault, FaultVfs, Kind, Mode
-from tests.support.store_scenarios import Stage, check_store
+from tests.support.store_scenarios import Stage, Told, check_store, find_lost
 
 SAID_CLEARLY = (StoreUnavailable, StoreFull, CommitInDoubt)
 WAYS: tuple[tuple[Kind, Mode], ...] = (("io", "once"), ("io", "from"), ("full", "once"), ("full", "from"))
 LEFT_TO_THE_NEXT_SERVER = frozenset(("run_unowned",))
+LEFT_TO_THE_NEXT_PRUNE = frozenset(("half_removed",))
 
 
 @dataclass(slots=True)
@@ -36,75 +38,84 @@ def fail_each(vfs: FaultVfs, stage: Stage, kind: Kind, mode: Mode, step: int = 1
     while True:
         directory = stage.copy()
         with vfs.failing(directory, Fault(kind, mode, at)) as fault:
-            error = attempt(stage, directory)
+            outcome = attempt(stage, directory)
         if not fault.hits:
             return tally
-        judge(stage, directory, error, f"operation {at}", tally)
+        judge(stage, directory, outcome, f"operation {at}", tally)
         at += step
 
 
-def cut_each(vfs: FaultVfs, stage: Stage, chance: random.Random, step: int = 1, first: int = 1) -> Tally:
-    """Cut the power at sync `first`, `first + step`, …, and after the last one."""
-    tally = Tally(stage.scenario.name, "power cut")
+def cut_each(
+    vfs: FaultVfs, stage: Stage, chance: random.Random, step: int = 1, first: int = 1, *, lose: bool = False
+) -> Tally:
+    """Cut the power at sync `first`, `first + step`, …, and after the last one.
+
+    With `lose`, that sync fails and loses what it should have kept, the store goes on, and the power is cut at the end.
+    """
+    tally = Tally(stage.scenario.name, "lost sync" if lose else "power cut")
     at = first
     while True:
         directory = stage.copy()
-        with vfs.forgetting(directory, at) as disk:
-            error = attempt(stage, directory)
+        with vfs.forgetting(directory, *((None, at) if lose else (at, None))) as disk:
+            outcome = attempt(stage, directory)
         after = directory.with_name(f"{directory.name}-after")
         disk.cut(after, chance)
-        was_cut = vfs.is_cut
-        judge(stage, after, error, f"sync {at}", tally)
-        remove(after)
-        if not was_cut:
+        reached = vfs.is_cut or disk.syncs >= at
+        judge(stage, after, outcome, f"sync {at}", tally)
+        shutil.rmtree(after)
+        if not reached:
             return tally
         at += step
 
 
-def attempt(stage: Stage, directory: Path) -> BaseException | None:
-    """Do the verb; return how it failed, or None."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a process was told: seqs that were acknowledged, and how the verb failed, if it did."""
+
+    told: Told
+    error: Exception | None
+
+
+def attempt(stage: Stage, directory: Path) -> Outcome:
+    """Do the verb."""
+    told: Told = []
     try:
-        stage.scenario.act(directory)
+        stage.scenario.act(directory, told)
     except Exception as error:  # noqa: BLE001 whatever it is, it is judged
-        return error
-    return None
+        return Outcome(told, error)
+    return Outcome(told, None)
 
 
-def judge(stage: Stage, directory: Path, error: BaseException | None, where: str, tally: Tally) -> None:
+def judge(stage: Stage, directory: Path, outcome: Outcome, where: str, tally: Tally) -> None:
     """Note what is wrong after an attempt: with its error, with the store, with doing it again."""
     tally.attempts += 1
-    tally.refused += error is not None
-    tally.done += error is None
-    problems = list(find_problems(stage, directory, error))
-    tally.violations += [f"{where}: {problem}" for problem in problems]
+    tally.refused += outcome.error is not None
+    tally.done += outcome.error is None
+    tally.violations += [f"{where}: {problem}" for problem in find_problems(stage, directory, outcome)]
 
 
-def find_problems(stage: Stage, directory: Path, error: BaseException | None) -> Iterator[str]:
+def find_problems(stage: Stage, directory: Path, outcome: Outcome) -> Iterator[str]:
     """Yield what is wrong."""
+    error = outcome.error
     if error is not None and not isinstance(error, SAID_CLEARLY):
         yield f"it failed with {type(error).__name__}: {error}"
     try:
-        yield from unsound(directory, "afterwards")
+        yield from unsound(directory, "afterwards", LEFT_TO_THE_NEXT_SERVER | LEFT_TO_THE_NEXT_PRUNE)
+        yield from find_lost(directory, outcome.told)
         if error is None and (missing := stage.scenario.holds(directory)):
             yield f"it was acknowledged, but {missing}"
         stage.scenario.again(directory)
         if missing := stage.scenario.holds(directory):
             yield f"done again: {missing}"
+        yield from find_lost(directory, outcome.told)
         yield from unsound(directory, "done again")
-    except AuraError as failure:
+    except Exception as failure:  # noqa: BLE001 with the disk well again nothing may fail
         yield f"without a fault: {type(failure).__name__}: {failure}"
 
 
-def unsound(directory: Path, when: str) -> Iterator[str]:
-    """Yield what a whole check finds, but for what the next server settles."""
+def unsound(directory: Path, when: str, unfinished: frozenset[str] = LEFT_TO_THE_NEXT_SERVER) -> Iterator[str]:
+    """Yield what a whole check finds, but for work that may be `unfinished`."""
     report = check_store(directory)
     for finding in report.findings if report else ():
-        if finding.code not in LEFT_TO_THE_NEXT_SERVER:
+        if finding.code not in unfinished:
             yield f"{when}: {finding.code}: {finding.message}"
-
-
-def remove(directory: Path) -> None:
-    """Remove the files of a store that was cut."""
-    for path in sorted(directory.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    directory.rmdir()

@@ -9,9 +9,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import apsw
 
+from aura import limits
 from aura.conversation import Message
 from aura.store.care import CheckReport, PruneRule
 from aura.store.caretaker import find_caretaker
@@ -22,19 +24,22 @@ from aura.store.sqlite.database import DATABASE_NAME
 from aura.store.sqlite.migrate import migrate, read_migrations
 from aura.store.sqlite.store import SqliteStore
 from tests.unit.store.care_kit import fill
-from tests.unit.store.store_kit import ME, NOW_MS, Keeper, exported, header, parsed, query, sha256
+from tests.unit.store.store_kit import ME, NOW_MS, Keeper, exported, header, parsed, persisted, query, sha256
 
 LATER_MS = NOW_MS + 10_000
+SMALL_WAL_BYTES = 48 * 1024  # so that the WAL is moved into the database in the middle of a scenario
+Told = list[tuple[str, int]]  # sessions and seqs of theirs that were acknowledged
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """`prepare` makes a store in a directory; `act` does the verb in it; `holds` says what is missing once it was
-    acknowledged, "" for nothing. `again` is what a caller does after a failure, with the same outcome."""
+    """`prepare` makes a store in a directory; `act` does the verb in it and notes each seq that it was told; `holds`
+    says what is missing once it was acknowledged, "" for nothing. `again` is what a caller does after a failure, with
+    the same outcome."""
 
     name: str
     prepare: Callable[[Path], None]
-    act: Callable[[Path], None]
+    act: Callable[[Path, Told], None]
     holds: Callable[[Path], str]
     again: Callable[[Path], None]
 
@@ -61,9 +66,9 @@ def prepare_filled(directory: Path) -> None:
     opened(directory, work)
 
 
-def act_checkpoint(directory: Path) -> None:
+def act_checkpoint(directory: Path, told: Told) -> None:
     """Do a run with a save."""
-    _run(directory, "c1")
+    _run(directory, "c1", told)
 
 
 def again_checkpoint(directory: Path) -> None:
@@ -85,7 +90,7 @@ def again_checkpoint(directory: Path) -> None:
 
     opened(directory, work)
     if _settled(directory, "c1") != ["persisted"]:
-        _run(directory, "c2")
+        _run(directory, "c2", [])
 
 
 def holds_checkpoint(directory: Path) -> str:
@@ -99,13 +104,13 @@ def holds_checkpoint(directory: Path) -> str:
     return "" if good else f"runs {states}, messages {kept}"
 
 
-def act_accept(directory: Path) -> None:
+def act_accept(directory: Path, told: Told) -> None:
     """Accept a run."""
 
     def work(store: SqliteStore) -> None:
         keeper = Keeper(store, "mine")
         try:
-            keeper.accept("c1")
+            told.append(("mine", keeper.accept("c1").accepted_seq))
         finally:
             keeper.release()
 
@@ -120,15 +125,19 @@ def holds_accept(directory: Path) -> str:
     return "" if (runs, events) == ([(1,)], [(1,)]) else f"runs {runs}, events {events}"
 
 
-def _run(directory: Path, request_id: str) -> None:
+def _run(directory: Path, request_id: str, told: Told) -> None:
     def work(store: SqliteStore) -> None:
         keeper = Keeper(store, "mine")
         try:
             run = keeper.accept(request_id)
+            told.append(("mine", run.accepted_seq))
             keeper.start(run)
+            told.append(("mine", run.accepted_seq + 2))
             added = [Message("user", "x" * 30_000, id="m8"), Message("assistant", f"kept {request_id}", id="m9")]
             keeper.save(added, run_id=run.id)
+            told.append(("mine", run.accepted_seq + 3))
             keeper.finish(run)
+            told.append(("mine", run.accepted_seq + 7))
         finally:
             keeper.release()
 
@@ -140,7 +149,7 @@ def _settled(directory: Path, request_id: str) -> list[str]:
     return [str(state) for (state,) in query(directory / DATABASE_NAME, sql, request_id)]
 
 
-def act_import(directory: Path) -> None:
+def act_import(directory: Path, _told: Told) -> None:
     """Import a document."""
     document = parsed("new", *(f"message {n} " + "y" * 2000 for n in range(40)))
     opened(directory, lambda store: _discard(store.import_session(document, freeze=False, at_ms=LATER_MS)))
@@ -164,12 +173,12 @@ def holds_session(name: str) -> Callable[[Path], str]:
     return holds
 
 
-def act_fork(directory: Path) -> None:
+def act_fork(directory: Path, _told: Told) -> None:
     """Fork a session."""
     opened(directory, lambda store: _discard(store.fork("mine", "child", title="A child", at_ms=LATER_MS)))
 
 
-def act_freeze(directory: Path) -> None:
+def act_freeze(directory: Path, _told: Told) -> None:
     """Freeze a session."""
     opened(directory, lambda store: _discard(store.freeze("mine", at_ms=LATER_MS)))
 
@@ -180,7 +189,24 @@ def holds_freeze(directory: Path) -> str:
     return "" if frozen == [(1,)] else f"frozen {frozen}"
 
 
-def act_prune(directory: Path) -> None:
+def act_growth(directory: Path, told: Told) -> None:
+    """Save again and again, while the WAL is moved into the database and begun anew."""
+
+    def work(store: SqliteStore) -> None:
+        keeper = Keeper(store, "mine")
+        try:
+            for number in range(6):
+                saved = keeper.checkpoint([Message("assistant", f"{number} " + "w" * 12_000, id=f"g{number}")])
+                told.append(("mine", keeper.commit([persisted(saved)], None, saved).last_seq))
+        finally:
+            keeper.release()
+
+    small = {"WAL_CHECKPOINT_BYTES": SMALL_WAL_BYTES, "WAL_RESTART_BYTES": 2 * SMALL_WAL_BYTES}
+    with patch.multiple(limits, **small):
+        opened(directory, work)
+
+
+def act_prune(directory: Path, _told: Told) -> None:
     """Remove a session, all but the newest revisions, and events of the others."""
     taker = find_caretaker(directory)
     assert taker is not None
@@ -208,7 +234,7 @@ def prepare_first_schema(directory: Path) -> None:
     connection.close()
 
 
-def act_open(directory: Path) -> None:
+def act_open(directory: Path, _told: Told) -> None:
     """Open the store, which makes or migrates it, and put a session into it."""
 
     def work(store: SqliteStore) -> None:
@@ -226,15 +252,20 @@ def holds_open(directory: Path) -> str:
     return "" if (version, sessions) == ([(len(read_migrations()),)], [("first",)]) else f"{version}, {sessions}"
 
 
+def _repeat(act: Callable[[Path, Told], None]) -> Callable[[Path], None]:
+    return lambda directory: act(directory, [])
+
+
 SCENARIOS = (
     Scenario("checkpoint", prepare_filled, act_checkpoint, holds_checkpoint, again_checkpoint),
-    Scenario("accept", prepare_filled, act_accept, holds_accept, act_accept),
-    Scenario("import", prepare_filled, act_import, holds_session("new"), act_import),
-    Scenario("fork", prepare_filled, act_fork, holds_session("child"), act_fork),
-    Scenario("freeze", prepare_filled, act_freeze, holds_freeze, act_freeze),
-    # Scenario("prune", prepare_filled, act_prune, holds_prune, act_prune),
-    Scenario("create", prepare_nothing, act_open, holds_open, act_open),
-    Scenario("migrate", prepare_first_schema, act_open, holds_open, act_open),
+    Scenario("accept", prepare_filled, act_accept, holds_accept, _repeat(act_accept)),
+    Scenario("import", prepare_filled, act_import, holds_session("new"), _repeat(act_import)),
+    Scenario("fork", prepare_filled, act_fork, holds_session("child"), _repeat(act_fork)),
+    Scenario("freeze", prepare_filled, act_freeze, holds_freeze, _repeat(act_freeze)),
+    Scenario("prune", prepare_filled, act_prune, holds_prune, _repeat(act_prune)),
+    Scenario("create", prepare_nothing, act_open, holds_open, _repeat(act_open)),
+    Scenario("migrate", prepare_first_schema, act_open, holds_open, _repeat(act_open)),
+    Scenario("growth", prepare_filled, act_growth, holds_session("mine"), _repeat(act_growth)),
 )
 
 
@@ -261,6 +292,15 @@ class Stage:
         directory = self._root / f"attempt-{self._count}"
         shutil.copytree(self._template, directory)
         return directory
+
+
+def find_lost(directory: Path, told: Told) -> list[str]:
+    """Return what was acknowledged and is not there."""
+    if not told:
+        return []
+    last_seqs = dict(query(directory / DATABASE_NAME, "SELECT id, last_seq FROM session"))
+    short = [(session, seq) for session, seq in told if int(str(last_seqs.get(session, 0))) < seq]
+    return [f"event {seq} of {session} was acknowledged and is lost" for session, seq in short]
 
 
 def check_store(directory: Path) -> CheckReport | None:

@@ -10,7 +10,7 @@ import apsw
 
 from aura import limits
 from aura.errors import StoreUnavailable
-from aura.store.sqlite.database import DATABASE_NAME, fetch_one, open_reader, open_writer
+from aura.store.sqlite.database import DATABASE_NAME, close_connection, fetch_one, open_reader, open_writer
 from aura.store.sqlite.errors import translated
 from aura.store.sqlite.locks import WriterLock
 from aura.store.sqlite.migrate import check_not_newer, count_migrations, find_version
@@ -38,7 +38,7 @@ def open_existing(path: Path) -> tuple[apsw.Connection, bool]:
             version, known = find_version(connection), count_migrations()
         check_not_newer(version, known)
     except BaseException:
-        connection.close()
+        close_connection(connection)
         raise
     return connection, version == known
 
@@ -58,7 +58,7 @@ def _finish_rollback(path: Path) -> None:
                 try:
                     fetch_one(connection, "SELECT count(*) FROM sqlite_schema")
                 finally:
-                    connection.close()
+                    close_connection(connection)
         finally:
             lock.close()
 
