@@ -34,40 +34,51 @@ def fill_each(vfs: FaultVfs, root: Path, kind: Kind, step: int = 1, first: int =
         place = root / f"full-{at}"
         with host(place) as assembly:
             fault = Fault(kind, "from", at)
-            problems = list(find_problems(vfs, assembly, place, fault, tally))
+            run, refusal = run_on_bad_disk(vfs, assembly, place, fault)
+            problems = [*find_problems(assembly, run, refusal)]
         problems += unsound(place / "home" / "sessions", "afterwards")
         shutil.rmtree(place)
         if not fault.hits:
             return tally
         tally.attempts += 1
+        ended_well = run is not None and run.state == "persisted"
+        tally.done += ended_well
+        tally.refused += not ended_well
         tally.violations += [f"operation {at}: {problem}" for problem in problems]
         at += step
 
 
-def find_problems(vfs: FaultVfs, assembly: Assembly, place: Path, fault: Fault, tally: Tally) -> Iterator[str]:
-    """Run a prompt while the disk is bad and another one when it is well again; yield what is wrong."""
-    service = assembly.service
-    accepted = False
+def run_on_bad_disk(
+    vfs: FaultVfs, assembly: Assembly, place: Path, fault: Fault
+) -> tuple[Run | None, AuraError | None]:
+    """Run a prompt while the disk is bad, and wait for its end until some time after it is well again.
+
+    Return the run, None if it was refused, and how it was refused.
+    """
+    refusal: AuraError | None = None
+    run: Run | None = None
     with vfs.failing(place / "home" / "sessions", fault):
         try:
-            run = service.submit("first", "prompt", "bash", "block").run
-            accepted = True
+            run = assembly.service.submit("first", "prompt", "bash", "block").run
             wait_terminal(assembly, run.id, FULL_WAIT_S)
-        except (StoreFull, StoreUnavailable):
-            pass  # said so: nothing was promised
         except AuraError as error:
-            yield f"it failed with {type(error).__name__}: {error}"
-    if accepted:
-        ended = wait_terminal(assembly, run.id, ROOM_WAIT_S)
-        if ended is None:
-            yield "the run did not end when there was room again"
-        elif ended.state not in ("persisted", "persist_failed"):
-            yield f"the run is {ended.state}"
-        elif ended.outcome == "failed" and ended.error is not None and ended.error.code != "persist_failed":
-            yield f"the run failed with {ended.error.code}: {ended.error.message}"
+            refusal = error
+    if run is not None:
+        run = wait_terminal(assembly, run.id, ROOM_WAIT_S) or run
+    return run, refusal
+
+
+def find_problems(assembly: Assembly, run: Run | None, refusal: AuraError | None) -> Iterator[str]:
+    """Yield what is wrong with a run on a bad disk, and with one after it, when the disk is well."""
+    if refusal is not None and not isinstance(refusal, (StoreFull, StoreUnavailable)):
+        yield f"it failed with {type(refusal).__name__}: {refusal}"
+    if run is not None and run.state not in ("persisted", "persist_failed"):
+        yield f"the run is {run.state}"
+    elif run is not None and run.outcome == "failed" and (run.error is None or run.error.code != "persist_failed"):
+        yield f"the run failed with {run.error}"
     again = submit_again(assembly)
     if again is None or (again.state, again.outcome) != ("persisted", "completed"):
-        yield f"with room again a run is {again.state if again else 'refused'}"
+        yield f"with the disk well again a run is {again.state if again else 'refused'}"
 
 
 def submit_again(assembly: Assembly) -> Run | None:

@@ -16,12 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aura.store.open import open_store
 from aura.store.sqlite.database import DATABASE_NAME
 from tests.support.store_faults import unsound
-from tests.unit.store.store_kit import query
+from tests.support.store_scenarios import settle_lost
+from tests.unit.store.store_kit import NOW_MS, query
 
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = Path(__file__).with_name("store_load.py")
+TERMINAL_TYPES = "'run.persisted', 'run.persist_failed', 'run.lost'"
+ENDED = "'persisted', 'persist_failed', 'lost'"
 LIFE_MAX_S = 0.25  # from the first word to the kill: some dozens of commits
 START_MAX_S = 30.0
 POINTS_OF_A_STORE = 40  # then a fresh one: a whole check after each kill is to stay short
@@ -33,6 +37,7 @@ class KillTally:
 
     kills: int = 0
     acknowledged: int = 0
+    recovered: int = 0  # settled here after the kill, the others by the next load
     lost_runs: int = 0
     violations: list[str] = field(default_factory=list)
 
@@ -48,6 +53,9 @@ def kill_often(root: Path, kills: int, chance: random.Random) -> KillTally:
         tally.lost_runs += sum(words[0] == "run" and words[3] == "lost" for words in told)
         tally.violations += [f"kill {point + 1}: {problem}" for problem in find_losses(folder, told)]
         tally.violations += [f"kill {point + 1}: {problem}" for problem in unsound(folder, "afterwards")]
+        if chance.random() < 0.5:  # else the next load settles what this one left, in a WAL as it was left
+            tally.recovered += 1
+            tally.violations += [f"kill {point + 1}: {problem}" for problem in find_unsettled(folder)]
         if (point + 1) % POINTS_OF_A_STORE == 0:
             shutil.rmtree(folder)
     return tally
@@ -97,3 +105,25 @@ def find_losses(folder: Path, told: list[list[Any]]) -> Iterator[str]:
                 yield f"run {run} was {state} and is {states.get(run)}"
             case ["session", session, revision] if (session, revision) not in revisions:
                 yield f"revision {revision} of {session} is lost"
+
+
+def find_unsettled(folder: Path) -> Iterator[str]:
+    """Settle what the killed process left, as the next server does; yield what has no single terminal record then."""
+    path = folder / DATABASE_NAME
+    live = query(
+        path, "SELECT DISTINCT s.id FROM run r JOIN session s USING (sid) WHERE r.state NOT IN (" + ENDED + ")"
+    )
+    store = open_store(folder)
+    try:
+        for (name,) in live:
+            settle_lost(store, str(name), NOW_MS)
+    finally:
+        store.close()
+    ended = f"e.run = r.id AND e.type IN ({TERMINAL_TYPES})"
+    sql = f"""
+        SELECT r.run_id, r.state, count(e.id) FROM run r LEFT JOIN event e ON {ended}
+        GROUP BY r.id HAVING count(e.id) <> 1 OR r.state NOT IN ({ENDED})
+    """
+    for run, state, count in query(path, sql):
+        yield f"run {run} is {state} with {count} terminal records"
+    yield from unsound(folder, "settled", frozenset())

@@ -6,6 +6,7 @@ A scenario is prepared without faults, acts once with them, and tells what it wa
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,19 +79,23 @@ def again_checkpoint(directory: Path) -> None:
         run = store.find_request("mine", "c1")
         if run is not None and run.state == "persisted":
             return
-        lease = store.acquire("mine", ME)
-        try:
-            live = store.list_runs(RunFilter("mine", live=True)).items
-            session, seq = store.get_session("mine"), store.read_persisted_seq("mine")
-            lost = lost_events(live, [], session, seq, LATER_MS)
-            if lost:
-                store.commit(lease, Batch("settle", lost)).result(30)
-        finally:
-            store.release(lease)
+        settle_lost(store, "mine", LATER_MS)
 
     opened(directory, work)
     if _settled(directory, "c1") != ["persisted"]:
         _run(directory, "c2", [])
+
+
+def settle_lost(store: SqliteStore, name: str, at_ms: int) -> None:
+    """Settle the run that a process left behind in a session."""
+    lease = store.acquire(name, ME)
+    try:
+        live = store.list_runs(RunFilter(name, live=True)).items
+        lost = lost_events(live, [], store.get_session(name), store.read_persisted_seq(name), at_ms)
+        if lost:
+            store.commit(lease, Batch(uuid.uuid4().hex, lost)).result(30)
+    finally:
+        store.release(lease)
 
 
 def holds_checkpoint(directory: Path) -> str:
