@@ -193,3 +193,5 @@ BACKUP_WAL_MAX_BYTES = 1024 * 1024 * 1024  # a backup ends when the WAL grows to
 INLINE_MAX_BYTES = 8 * 1024 * 1024  # an event or message over this size is said to be so large (DESIGN.md section 4)
 STATS_DAYS_DEFAULT_COUNT = 28  # days of growth that are shown: four weeks
 STATS_DAYS_MAX_COUNT = 3_660  # ten years: more is a typing error
+RESULT_MAX_BYTES = 4 * 1024 * 1024  # a tool's result is cut to it, whatever its filters let through
+RESULT_ERROR_MAX_BYTES = 64 * 1024  # and the error text beside it, which the result repeats

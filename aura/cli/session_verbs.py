@@ -39,6 +39,8 @@ def import_command(root: RootOptions, file: str, session_id: str | None, freeze:
     """Store a document; the same one again changes nothing."""
     done = open_library(root).import_file(file, session_id=session_id, freeze=freeze)
     streams.write_stdout(streams.json_line(view.imported_fields(done)) if as_json else view.imported_text(done))
+    if warning := view.large_text(done):
+        streams.write_stderr(warning)
 
 
 @click.command("export", help="Write a session's bytes, whose SHA-256 is its revision, to a file.")

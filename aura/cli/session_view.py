@@ -41,6 +41,13 @@ def imported_fields(done: ImportedFile) -> Fields:
     }
 
 
+def large_text(done: ImportedFile) -> str:
+    """Return the warning about messages that make the store grow, "" when there is none."""
+    if not done.large_messages:
+        return ""
+    return f"warning: {done.large_messages} of its messages have over {limits.INLINE_MAX_BYTES} bytes\n"
+
+
 def imported_text(done: ImportedFile) -> str:
     """Return what `session import` says."""
     what = "imported" if done.created else "already there:"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aura import ids
+from aura import ids, limits
 from aura.clock import Clock, SystemClock, parse_time
 from aura.conversation import Summary
 from aura.errors import BadRequest, Exists, InvalidId, NotFound, StoreUnavailable
@@ -39,12 +39,16 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """What an import did. `source_sha256` is the input's digest, not the stored bytes' one."""
+    """What an import did. `source_sha256` is the input's digest, not the stored bytes' one.
+
+    `large_messages` counts those over `limits.INLINE_MAX_BYTES`, which are stored whole like all others.
+    """
 
     session: Summary
     created: bool
     frozen_now: bool
     source_sha256: str
+    large_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,8 @@ class Library:
             raise InvalidId(f"the document's id: {error.message}", hint="Give it one with --id.") from error
         with self._made() as store:
             done = store.import_session(conversation, freeze=freeze, at_ms=self._clock.now_ms())
-        return ImportedFile(done.session, done.created, done.frozen_now, hashlib.sha256(data).hexdigest())
+        large = sum(len(body) > limits.INLINE_MAX_BYTES for body in conversation.messages)
+        return ImportedFile(done.session, done.created, done.frozen_now, hashlib.sha256(data).hexdigest(), large)
 
     def export_file(self, session_id: str, output: str, revision: str | None = None) -> Exported:
         """Write a revision's canonical bytes, the head's by default, to the file `output`.
