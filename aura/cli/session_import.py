@@ -15,7 +15,7 @@ import click
 from aura.cli import streams
 from aura.cli.options import RootOptions, json_option
 from aura.cli.progress import Progress
-from aura.cli.session_transfer_view import import_text, imported_fields, outcome_fields, outcome_text
+from aura.cli.session_transfer_view import import_text, imported_fields, outcome_fields, outcome_text, warnings_text
 from aura.cli.tally import Tally
 from aura.errors import AuraError, BadRequest
 from aura.runtime.importer import Importer, Input, Outcome
@@ -80,7 +80,10 @@ def _import_single(importer: Importer, name: str, as_json: bool) -> None:
     if first.error is not None:
         raise first.error
     assert first.done is not None, "an outcome without an error is done"
-    streams.write_stdout(streams.json_line(imported_fields(first.done)) if as_json else import_text(first.done))
+    if as_json:
+        streams.write_stdout(streams.json_line(imported_fields(first.done)))
+    else:
+        streams.write_stdout(import_text(first.done) + warnings_text(first.done))
 
 
 def _import_many(importer: Importer, names: Sequence[str], as_json: bool) -> None:

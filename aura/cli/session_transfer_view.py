@@ -5,7 +5,7 @@ It computes and prints nothing.
 
 from __future__ import annotations
 
-from aura.cli.errors import error_fields, error_text
+from aura.cli.errors import error_fields
 from aura.cli.session_view import Fields, brief
 from aura.cli.table import one_line, shorten
 from aura.jsontypes import JsonValue
@@ -36,8 +36,12 @@ def import_text(done: Done) -> str:
     what = "imported" if done.created else "already there:"
     if done.conflict is not None:
         what = f"{done.conflict}:" if done.conflict == "skipped" else "imported beside another:"
-    line = f"{what} {brief(done.session)}{', frozen now' if done.frozen_now else ''}\n"
-    return line + "".join(f"warning: {warning}\n" for warning in done.warnings)
+    return f"{what} {brief(done.session)}{', frozen now' if done.frozen_now else ''}\n"
+
+
+def warnings_text(done: Done) -> str:
+    """Return a line for each kind of repair that a foreign file needed."""
+    return "".join(f"warning: {warning}\n" for warning in done.warnings)
 
 
 def outcome_fields(outcome: Outcome) -> Fields:
@@ -55,9 +59,10 @@ def outcome_text(outcome: Outcome) -> str:
     """Return the line of one conversation of many, for people."""
     where = one_line(outcome.input if outcome.line is None else f"{outcome.input}:{outcome.line}")
     if outcome.error is not None:
-        return f"{where}: {error_text(outcome.error)}"
+        return f"{where}: error: {one_line(outcome.error.message)}\n"
     assert outcome.done is not None, "an outcome without an error is done"
-    return f"{where}: {import_text(outcome.done)}"
+    repairs = "".join(f"; {warning}" for warning in outcome.done.warnings)
+    return f"{where}: {import_text(outcome.done).rstrip()}{repairs}\n"
 
 
 def exported_fields(done: Exported | exporter.Written) -> Fields:
@@ -94,6 +99,6 @@ def export_outcome_fields(outcome: exporter.Outcome) -> Fields:
 def export_outcome_text(outcome: exporter.Outcome) -> str:
     """Return the line of one session of many, for people."""
     if outcome.error is not None:
-        return f"{one_line(outcome.session_id)}: {error_text(outcome.error)}"
+        return f"{one_line(outcome.session_id)}: error: {one_line(outcome.error.message)}\n"
     assert outcome.done is not None, "an outcome without an error is done"
     return exported_text(outcome.done).partition("\n")[0] + "\n"

@@ -118,13 +118,17 @@ def _read_system(records: Sequence[Record]) -> tuple[str, int]:
     """Return the system prompt and how many records it takes: 0 or 1."""
     if not records or text_at(records[0].value, "role") not in ("system", "developer"):
         return "", 0
-    text = canonical.clean(_join_text(_content_parts(records[0].value)))
+    text = _system_text(records[0].value)
     return (text, 1) if text else ("", 0)
+
+
+def _system_text(value: JsonValue) -> str:
+    return canonical.clean(_read_parts(_content_parts(value), Repairs())[0])
 
 
 def _write_system(header: Header) -> list[JsonValue]:
     record = object_at(object_at(header.extra, IMPORTED_KEY), "system")
-    if record and canonical.clean(_join_text(_content_parts(record))) == header.system:
+    if record and _system_text(record) == header.system:
         return [record]
     return [{"role": "system", "content": header.system}] if header.system else []
 
@@ -154,10 +158,6 @@ def _content_parts(value: JsonValue) -> Sequence[JsonValue]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return content if isinstance(content, list) else ()
-
-
-def _join_text(parts: Sequence[JsonValue]) -> str:
-    return "\n".join(text_at(part, "text") for part in parts if text_at(part, "text"))
 
 
 def _read_parts(parts: Sequence[JsonValue], repairs: Repairs) -> tuple[str, tuple[JsonValue, ...]]:
