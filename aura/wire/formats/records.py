@@ -94,7 +94,8 @@ def _read_record(number: int, line: bytes, repairs: Repairs) -> Record:
     except canonical.NotCanonical:
         repairs.add(Repair.NO_JSON)
         return Record(number, text=text)
-    if canonical.nests_beyond(value, limits.NESTING_MAX_COUNT - _OUTER_LEVELS):
+    levels = limits.NESTING_MAX_COUNT - _OUTER_LEVELS
+    if line.count(b"[") + line.count(b"{") > levels and canonical.nests_beyond(value, levels):
         repairs.add(Repair.NO_JSON)
         return Record(number, text=text)
     if _LONE_SURROGATE in line.lower() and _is_changed(value):
