@@ -121,19 +121,7 @@ def test_an_age_is_a_number_and_a_unit(filled: Program, age: str) -> None:
 @pytest.mark.parametrize(("reply", "left"), [("n\n", 2), ("y\n", 1)])
 def test_a_person_is_asked(filled: Program, reply: str, left: int) -> None:
     ours, theirs = pty.openpty()
-    command = [
-        sys.executable,
-        "-m",
-        "aura",
-        "--home",
-        "",
-        "--config",
-        str(filled.home),
-        "store",
-        "prune",
-        "--keep",
-        "1",
-    ]
+    command = [*filled.plain("--home", "", "--config", str(filled.home)), "store", "prune", "--keep", "1"]
     environment = filled.environment(PYTHONPATH=str(CHECKOUT))
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=filled.cwd)
     os.close(theirs)
