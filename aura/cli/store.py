@@ -6,8 +6,6 @@ Each command is one verb of `aura.runtime.care`, and one answer. Errors are rais
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 import click
 
@@ -15,17 +13,11 @@ from aura import limits
 from aura.cli import store_view as view
 from aura.cli import streams
 from aura.cli.ages import read_age
-from aura.cli.options import RootOptions
-from aura.errors import BadRequest, ConfigInvalid
+from aura.cli.options import RootOptions, json_option
+from aura.errors import BadRequest
 from aura.runtime.care import Care, PruneRequest, What
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 EXIT_FINDINGS = 1
-
-
-def _json_option(command: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
 @click.group("store", help="The database as a whole: check, backup, prune, stats, vacuum, path. No server is needed.")
@@ -34,7 +26,7 @@ def command() -> None:
 
 
 @command.command("path", help="Print where the database is.")
-@_json_option
+@json_option
 @click.pass_obj
 def path_command(root: RootOptions, as_json: bool) -> None:
     """Print the file's name, whether or not it is there yet."""
@@ -45,7 +37,7 @@ def path_command(root: RootOptions, as_json: bool) -> None:
 @command.command("check", help="Tell whether the store is sound. Exit code 1 when something was found.")
 @click.option("--quick", is_flag=True, help="Leave out hashes and what else takes long.")
 @click.option("--repair", is_flag=True, help="Put right what can be put right without losing anything.")
-@_json_option
+@json_option
 @click.pass_obj
 def check_command(root: RootOptions, quick: bool, repair: bool, as_json: bool) -> None:
     """Check the store, and perhaps repair it."""
@@ -58,7 +50,7 @@ def check_command(root: RootOptions, quick: bool, repair: bool, as_json: bool) -
 
 @command.command("backup", help="Copy the store to the file TARGET while servers write, and verify the copy.")
 @click.argument("target", metavar="TARGET")
-@_json_option
+@json_option
 @click.pass_obj
 def backup_command(root: RootOptions, target: str, as_json: bool) -> None:
     """Make a copy, which is a plain database file."""
@@ -80,7 +72,7 @@ def backup_command(root: RootOptions, target: str, as_json: bool) -> None:
 @click.option("--journal", is_flag=True, help="Remove old events and keep the sessions.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_json_option
+@json_option
 @click.pass_obj
 def prune_command(
     root: RootOptions,
@@ -119,7 +111,7 @@ def prune_command(
     show_default=True,
     help="Days of growth to show.",
 )
-@_json_option
+@json_option
 @click.pass_obj
 def stats_command(root: RootOptions, days: int, as_json: bool) -> None:
     """Measure the store."""
@@ -128,7 +120,7 @@ def stats_command(root: RootOptions, days: int, as_json: bool) -> None:
 
 
 @command.command("vacuum", help="Give free pages back to the file system. No process may hold a session.")
-@_json_option
+@json_option
 @click.pass_obj
 def vacuum_command(root: RootOptions, as_json: bool) -> None:
     """Write the file anew."""
@@ -145,7 +137,4 @@ def _confirm(care: Care, request: PruneRequest) -> None:
 
 
 def _care(root: RootOptions) -> Care:
-    try:
-        return Care(root.resolve_homes().store_dir)
-    except ConfigInvalid as error:  # for these commands a home is an argument like others
-        raise BadRequest(error.message, hint=error.hint) from error
+    return Care(root.resolve_store_dir())

@@ -24,19 +24,14 @@ from aura.store.sqlite.database import fetch_all
 from aura.store.sqlite.locks import find_session_lock, is_session_locked
 from aura.store.sqlite.prune_plan import Target
 
-_HELD = "a process holds it"
-
 
 def plan(reader: apsw.Connection, path: Path, rule: PruneRule, progress: Progress) -> PruneReport:
     """Return what `prune` would do now, without doing it."""
     removals = prune_plan.find_removals(reader)
-    targets, spared = prune_plan.find_targets(reader, rule)
+    targets, spared = prune_plan.find_targets(reader, rule, partial(is_session_locked, path.parent))
     pruned = [Pruned(target.session_id, *prune_plan.measure_session(reader, target.sid)) for target in removals]
     for number, target in enumerate(targets):
         progress("sessions", number, len(targets))
-        if is_session_locked(path.parent, target.session_id):
-            spared.append(Spared(target.session_id, _HELD))
-            continue
         found = _measure(reader, target, rule)
         if any(found.rows.values()):
             pruned.append(found)
@@ -48,11 +43,11 @@ def prune(
 ) -> PruneReport:
     """Remove what `rule` says, and finish removals that were interrupted. `at_ms` dates removals."""
     pruned = [_resume(reader, writer, path, target) for target in prune_plan.find_removals(reader)]
-    targets, spared = prune_plan.find_targets(reader, rule)
+    targets, spared = prune_plan.find_targets(reader, rule, partial(is_session_locked, path.parent))
     for number, target in enumerate(targets):
         progress("sessions", number, len(targets))
         with _locked(path, target) as locked:
-            done = _prune(reader, writer, target, rule, at_ms) if locked else _HELD
+            done = _prune(reader, writer, target, rule, at_ms) if locked else prune_plan.HELD
         if isinstance(done, str):
             spared.append(Spared(target.session_id, done))
         else:

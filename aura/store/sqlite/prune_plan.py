@@ -6,7 +6,7 @@ names, or messages that another session contains (docs/store.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,6 +15,7 @@ import apsw
 from aura.store.care import PruneRule, Spared
 from aura.store.sqlite.database import fetch_all
 
+HELD = "a process holds it"
 FROZEN = "it is frozen"
 UNSETTLED = "a run of it has not settled"
 ORIGIN = "a session that stays is a fork of it"
@@ -63,10 +64,12 @@ class Target:
     session_id: str
 
 
-def find_targets(connection: apsw.Connection, rule: PruneRule) -> tuple[list[Target], list[Spared]]:
+def find_targets(
+    connection: apsw.Connection, rule: PruneRule, is_held: Callable[[str], bool]
+) -> tuple[list[Target], list[Spared]]:
     """Return the sessions that a rule takes something of, forks before what they come from, and those that are spared.
 
-    Whether a process holds a session is not looked at here.
+    `is_held` tells whether a process holds the session with an id.
     """
     rows = cast("list[tuple[int, str, int, int, int]]", fetch_all(connection, _SESSIONS))[rule.keep :]
     targets, spared = list[Target](), list[Spared]()
@@ -75,6 +78,8 @@ def find_targets(connection: apsw.Connection, rule: PruneRule) -> tuple[list[Tar
             continue
         if frozen:
             spared.append(Spared(session_id, FROZEN))
+        elif is_held(session_id):
+            spared.append(Spared(session_id, HELD))
         elif live:
             spared.append(Spared(session_id, UNSETTLED))
         else:

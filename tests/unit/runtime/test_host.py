@@ -237,13 +237,13 @@ def test_a_host_whose_session_was_taken_over_ends_its_run_without_writing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.model.go.clear()
-    bench.accept("r1")
 
     def lost(lease: p.Lease, batch: p.Batch) -> Future[p.Receipt]:
         raise LeaseLost("another process holds it")
 
     commits: Callable[[p.Lease, p.Batch], Future[p.Receipt]] = lost
     monkeypatch.setattr(bench.store, "commit", commits)
+    bench.accept("r1")
     before = bench.store.read_last_seq(SESSION)
     bench.model.go.set()
     assert bench.finish("r1").terminal is False
