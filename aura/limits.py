@@ -161,3 +161,12 @@ MCP_SECRET_MIN_CHARS = 4  # a shorter value is no secret, and replacing it would
 
 # --- slash commands ----------------------------------------------------------------------------------------------
 TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry
+
+# --- journals: export, import, tail, mirror ----------------------------------------------------------------------
+JOURNAL_LINES_PAGE_ROWS = 2_000  # events joined by one statement: beyond it nothing gets faster
+JOURNAL_PAGE_BYTES = 16 * 1024 * 1024  # and their data: such a page is held in memory, twice while it is joined
+JOURNAL_IMPORT_COMMIT_COUNT = 5_000  # imported events of one transaction: others write between two of them
+JOURNAL_PROBLEMS_MAX_COUNT = 20  # problems of one journal that are told: one is enough to doubt it
+JOURNAL_VERIFY_ATTEMPTS_COUNT = 5  # checks begun again because events were pruned meanwhile
+TAIL_DEFAULT_COUNT = 10  # events that `journal tail` shows by itself, as tail(1) does
+TAIL_POLL_MS = 50  # how soon `journal tail --follow` notices another process's commit
