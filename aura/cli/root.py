@@ -20,6 +20,8 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "serve": LazyCommand("aura.cli.serve:command", "Serve one session over HTTP for a controller."),
     "run": LazyCommand("aura.cli.run:command", "Run prompts in one session and save it."),
     "session": LazyCommand("aura.cli.session:command", "List, show, import, export, fork and freeze stored sessions."),
+    "journal": LazyCommand("aura.cli.journal:command", "Export, import, follow and verify journals."),
+    "evidence": LazyCommand("aura.cli.evidence:command", "Write a session as evidence, and verify such files."),
     "openapi": LazyCommand("aura.cli.openapi:command", "Print the documents that describe the HTTP API."),
 }
 

@@ -39,7 +39,7 @@ def read_input(name: str, max_bytes: int = limits.IMPORT_MAX_BYTES) -> bytes:
                 raise _too_large(name, max_bytes)
             return _read_stream(file, name, max_bytes)
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
 
 
 def find_sha256(path: Path) -> str | None:
@@ -57,7 +57,7 @@ def find_sha256(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(str(path), error) from error
+        raise unreadable(str(path), error) from error
     return sha.hexdigest()
 
 
@@ -95,6 +95,11 @@ def unwritable(path: Path, error: OSError) -> BadRequest:
     return BadRequest(f"{path} cannot be written: {error.strerror}", hint="Name a file in another directory.")
 
 
+def unreadable(name: str, error: OSError) -> BadRequest:
+    """Return the error for a file that could not be read."""
+    return BadRequest(f"{name} cannot be read: {error.strerror}", hint="Name a readable file, or - for standard input.")
+
+
 def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
     pieces, size = [], 0
     try:
@@ -104,7 +109,7 @@ def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
                 raise _too_large(name, max_bytes)
             pieces.append(piece)
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
     return b"".join(pieces)
 
 
@@ -139,10 +144,6 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _unreadable(name: str, error: OSError) -> BadRequest:
-    return BadRequest(f"{name} cannot be read: {error.strerror}", hint="Name a readable file, or - for standard input.")
 
 
 def _too_large(name: str, max_bytes: int) -> BadRequest:

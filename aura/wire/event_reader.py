@@ -282,3 +282,5 @@ _READERS: Mapping[str, Callable[[Members], e.Event]] = {
     "session.persisted": _session_persisted,
     "session.persist_failed": _session_persist_failed,
 }
+
+EVENT_TYPES: tuple[str, ...] = tuple(_READERS)

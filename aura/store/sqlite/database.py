@@ -117,6 +117,11 @@ def fetch_one(connection: apsw.Connection, sql: str, *values: SqlValue) -> Row |
     return rows[0] if rows else None
 
 
+def sqlite_version() -> str:
+    """Return the version of the SQLite library in use."""
+    return apsw.sqlite_lib_version()
+
+
 class ReaderPool:
     """Read-only connections for any native thread; each is used by one thread at a time."""
 

@@ -108,11 +108,19 @@ def read_matching(
     The page ends at the last one that was looked at: `until` when fewer than `limit` match.
     """
     condition, values = _condition(where, 5)
+    events = f"""
+        FROM {EVENTS} WHERE e.sid = (SELECT sid FROM session WHERE id = ?1) AND e.seq > ?2 AND e.seq <= ?3 {condition}
+        ORDER BY e.seq LIMIT ?4
+    """
+    size_sql = f"SELECT coalesce(sum(size), 0) FROM (SELECT octet_length(e.data) AS size {events})"
+    while limit > 1:
+        size = fetch_one(connection, size_sql, session_id, after, until, limit, *values)
+        if cast("tuple[int]", size)[0] <= limits.JOURNAL_PAGE_BYTES:
+            break
+        limit //= 2
     sql = f"""
         SELECT count(*), max(seq), CAST(group_concat(line, char(10)) AS BLOB)
-        FROM (SELECT e.seq AS seq, {LINE} AS line FROM {EVENTS}
-              WHERE e.sid = (SELECT sid FROM session WHERE id = ?1) AND e.seq > ?2 AND e.seq <= ?3 {condition}
-              ORDER BY e.seq LIMIT ?4)
+        FROM (SELECT e.seq AS seq, {LINE} AS line {events})
     """
     row = fetch_one(connection, sql, session_id, after, until, limit, *values)
     count, last_seq, lines = cast("tuple[int, int | None, bytes | None]", row)
