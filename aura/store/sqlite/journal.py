@@ -63,10 +63,15 @@ class Appender:
             encoded = encode_event(item.event, current.run if current else None)
         self._insert(seq, item, encoded, current.rowid if current else None)
 
-    def finish(self) -> tuple[SessionRow, Run | None]:
-        """Write the runs that changed. Return the session row for the caller to write, and the last such run."""
+    def write_runs(self) -> None:
+        """Write the runs that changed so far."""
         for current in self.open_runs.values():
             update_run(self.connection, current.rowid, current.stored, current.run, current.last_seq)
+        self.open_runs.clear()
+
+    def finish(self) -> tuple[SessionRow, Run | None]:
+        """Write the runs that changed. Return the session row for the caller to write, and the last such run."""
+        self.write_runs()
         return self.row, self.last
 
     def _open_run(self, run_id: str | None) -> _OpenRun | None:

@@ -54,6 +54,7 @@ def write(lease: SqliteLease, journal: Replay, lines: Sequence[JournalLine], con
     appender = Appender(connection, replace(lease.claim(old), last_batch=_mark(journal), last_batch_seq=lines[0].seq))
     for line in lines:
         if isinstance(line.event, e.RunAccepted):
+            appender.write_runs()  # the one before has settled, and its row must say so first
             new = read_new_run(line, journal.inputs[line.run_id or ""])
             insert_accepted(connection, old.sid, accept(new, old.id, line.seq), new)
         encoded = Encoded(line.type, encode_data(line, old.id), line.event.kind, None)
