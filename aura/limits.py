@@ -172,3 +172,4 @@ JOURNAL_VERIFY_ATTEMPTS_COUNT = 5  # checks begun again because events were prun
 MANIFEST_MAX_BYTES = 1024 * 1024  # of an evidence bundle: ours have some hundred bytes
 TAIL_DEFAULT_COUNT = 10  # events that `journal tail` shows by itself, as tail(1) does
 TAIL_POLL_MS = 50  # how soon `journal tail --follow` notices another process's commit
+MIRROR_CLOSE_MS = 10_000  # at the end of a server its mirror may take this long; then it is left as it is
