@@ -7,6 +7,7 @@ one that is at work is not disturbed: what it appends meanwhile is simply not pa
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Literal
 
 from aura.errors import BadRequest, CursorOutOfRange, Exists
 from aura.runtime import files
+from aura.runtime.ahead import read_ahead
 from aura.runtime.stores import existing_store
 from aura.store.journals import JournalState, JournalStats, Link, Problem, RunStats, TypeStats, Verified
 from aura.store.protocol import Store
@@ -58,14 +60,14 @@ class Journals:
         path = Path(output).absolute()
         with existing_store(self._directory, session_id) as store:
             state = _state(store, session_id, after)
-            found = _compare(path, _lines(store, state, after))
+            found = _compare(path, iterate_lines(store, state, after))
             sha = hashlib.sha256()
-            lines = _lines(store, state, after, sha.update)
-            if found == "same":
-                for _ in lines:
-                    pass
-            else:
-                _write(path, lines, replace=found == "beginning")
+            with read_ahead(iterate_lines(store, state, after)) as ahead:
+                lines = _hashed(ahead, sha.update)
+                if found == "same":
+                    deque(lines, maxlen=0)
+                else:
+                    _write(path, lines, replace=found == "beginning")
         return _exported(state, str(path), after, sha.hexdigest(), written=found != "same")
 
     def export_stream(self, session_id: str, write: Callable[[bytes], object], after: int = 0) -> ExportedJournal:
@@ -73,8 +75,9 @@ class Journals:
         with existing_store(self._directory, session_id) as store:
             state = _state(store, session_id, after)
             sha = hashlib.sha256()
-            for piece in _lines(store, state, after, sha.update):
-                write(piece)
+            with read_ahead(iterate_lines(store, state, after)) as ahead:
+                for piece in _hashed(ahead, sha.update):
+                    write(piece)
         return _exported(state, files.STANDARD_STREAM, after, sha.hexdigest(), written=True)
 
     def verify(self, session_id: str, expected: bytes | None = None, expected_seq: int | None = None) -> Verified:
@@ -94,7 +97,7 @@ class Journals:
 def iterate_lines(store: Store, state: JournalState, after: int = 0) -> Iterator[bytes]:
     """Yield the exported bytes of the events after seq `after`: pieces of whole lines, each with its line end."""
     for page in store.iterate_journal(state, after):
-        yield page.lines + b"\n"
+        yield page.lines
 
 
 def _state(store: Store, session_id: str, after: int) -> JournalState:
@@ -108,12 +111,9 @@ def _state(store: Store, session_id: str, after: int) -> JournalState:
     return state
 
 
-def _lines(
-    store: Store, state: JournalState, after: int, note: Callable[[bytes], object] | None = None
-) -> Iterator[bytes]:
-    for piece in iterate_lines(store, state, after):
-        if note is not None:
-            note(piece)
+def _hashed(pieces: Iterable[bytes], update: Callable[[bytes], object]) -> Iterator[bytes]:
+    for piece in pieces:
+        update(piece)
         yield piece
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +73,8 @@ class MirrorFiles:
             if state.last_seq > known.last_seq:
                 self._append(iterate_lines(self._store, state, known.last_seq), left.size_bytes)
         else:
-            self._journal.parent.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):  # also if it is a file: then the next step says so better
+                self._journal.parent.mkdir(mode=0o700)
             replace_file(self._journal, iterate_lines(self._store, state), _MODE)
         self._state, self._journal_left = state, _look(self._journal)
 

@@ -65,7 +65,7 @@ def _lines(store: Store, session_id: str, after: int, until: int, where: EventFi
     while after < until:
         page = store.read_matching(session_id, after, until, where, limits.PAGE_ROWS)
         if page.count:
-            yield page.lines + b"\n"
+            yield page.lines
         after = page.last_seq
 
 

@@ -38,7 +38,10 @@ class JournalState:
 
 @dataclass(frozen=True, slots=True)
 class JournalPage:
-    """Events that follow one another, as served: `lines` holds `count` of them, joined, up to `last_seq`."""
+    """Events that follow one another, as served: `lines` holds `count` of them, joined, up to `last_seq`.
+
+    One per line, each with its line end, unless the verb says otherwise.
+    """
 
     count: int
     last_seq: int

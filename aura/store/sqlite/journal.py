@@ -129,7 +129,7 @@ def read_page(connection: apsw.Connection, session_id: str, after: int, limit: i
     """Return up to `limit` events with seq > `after`, joined by commas. Raises `NotFound` and `CursorOutOfRange`."""
     pages, left, last_seq = list[bytes](), limit, after
     while left > 0 and 0 <= last_seq < SQL_INTEGER_END:
-        page = journal_lines.read_page(connection, session_id, last_seq, left, ",")
+        page = journal_lines.read_page(connection, session_id, last_seq, left, separator=",")
         if page.count == 0:
             break
         pages.append(page.lines)

@@ -57,10 +57,10 @@ class _Walk:
                 self.note(seq, "changed", f"event {seq} or the hash before it is not what was written")
             if found == expected and self.expected_seq in (None, seq):
                 self.expected = Link(seq, found)
-            self.sha.update(line)
-            self.sha.update(b"\n")
-            self.size_bytes += len(line) + 1
             last_seq, last = seq, stored
+        text = b"\n".join([*(line for _, line, _ in rows), b""])
+        self.sha.update(text)
+        self.size_bytes += len(text)
         self.events += len(rows)
         self.link = Link(last_seq, last)
 
