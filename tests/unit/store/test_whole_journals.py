@@ -167,9 +167,7 @@ def test_the_start_of_the_last_matching_events_is_found(
     assert store.find_start_of_last("s1", 15, where, count) == start
 
 
-def test_the_poll_notices_commits_of_anybody_and_nothing_else(
-    keeper: Keeper, store: SqliteStore
-) -> None:
+def test_the_poll_notices_commits_of_anybody_and_nothing_else(keeper: Keeper, store: SqliteStore) -> None:
     poll = store.poll_changes()
     assert [poll.changed(), poll.changed()] == [True, False]
     notices(keeper, "one")
