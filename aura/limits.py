@@ -37,7 +37,7 @@ FEED_EVENTS_BYTES = 4 * 1024 * 1024  # and their size: 512 results of a megabyte
 FEED_RETRY_MS = 1_000  # after the store could not be read
 TRANSIENT_QUEUE_COUNT = 1024  # per stream; older live deltas are dropped, durable events supersede them
 DELTA_INTERVAL_MS = 25  # deltas of one message are coalesced to at most one per interval (DESIGN 3)
-RECORD_DELAY_MS = 40  # an event that need not be durable at once waits this long to share a commit
+RECORD_DELAY_MS = 5  # an event that need not be durable at once waits so long for others to share its commit
 
 # --- runs --------------------------------------------------------------------------------------------------------
 MAX_STEPS_DEFAULT = 50  # model calls of one turn (engine.md 1.6)
@@ -117,6 +117,10 @@ IMPORT_MAX_BYTES = 512 * 1024 * 1024  # a file to import: it is decoded in memor
 FILE_PIECE_BYTES = 1024 * 1024  # one read or write of a file: large enough that calls cost nothing
 TITLE_MAX_COLUMNS = 48  # of a title in a table: the line of a listing must fit a terminal
 
+# --- import of many ----------------------------------------------------------------------------------------------
+DETECT_LINES_COUNT = 64  # lines of a file looked at until one tells its format: some begin with records of any kind
+PROGRESS_INTERVAL_MS = 200  # how often the bar of a long import is drawn: a terminal is slower than the store
+
 # --- store: the WAL ----------------------------------------------------------------------------------------------
 WAL_RESTART_BYTES = 16 * 1024 * 1024  # readers without a gap keep the WAL growing: beyond this they are waited for
 WAL_RESTART_BUSY_MS = 100  # for at most this long, and again only after WAL_CHECKPOINT_BYTES more
@@ -161,6 +165,18 @@ MCP_SECRET_MIN_CHARS = 4  # a shorter value is no secret, and replacing it would
 
 # --- slash commands ----------------------------------------------------------------------------------------------
 TITLE_MAX_CHARS = 1_000  # of a session: far above what any list shows, far below what a list could not carry
+
+# --- aura sql ----------------------------------------------------------------------------------------------------
+SQL_TIMEOUT_MS = 30_000  # one query: its read transaction keeps the WAL from being taken up again as long as it lasts
+SQL_TIMEOUT_MAX_MS = 3_600_000  # the same, for somebody who asks for it
+SQL_ROWS_COUNT = 10_000  # rows of an answer: what a person may scroll through, and what a table holds in memory
+SQL_ROWS_MAX_COUNT = 1_000_000_000  # what may be asked for instead; 0 stands for no limit
+SQL_TICK_STEPS = 20_000  # steps of SQLite's machine between two looks at the clock: a millisecond or less
+SQL_BATCH_ROWS = 256  # rows handed over at once
+SQL_BATCH_MS = 100  # a row waits for others at most until the first one that comes after this
+SQL_BATCHES_COUNT = 4  # batches that wait for a slow reader of the output before the query waits too
+SQL_TEXT_MAX_BYTES = 1024 * 1024  # of the statements in a file: larger ones are not questions
+SQL_CELL_MIN_COLUMNS = 8  # a column is not made narrower to fit the terminal; then rows are shown as blocks
 
 # --- journals: export, import, tail, mirror ----------------------------------------------------------------------
 JOURNAL_LINES_PAGE_ROWS = 2_000  # events joined by one statement: beyond it nothing gets faster

@@ -11,10 +11,10 @@ from aura.api.streams import Streams
 from aura.api.waiter import Waiter
 from aura.runtime.feeds import Feed
 from aura.wire import automation
-from aura.wire.schemas.automation import JournalQuery
 
 if TYPE_CHECKING:
     from aura.runtime.service import Service
+    from aura.wire.schemas.automation import JournalQuery
 
 
 def read_page(query: JournalQuery, service: Service, waiter: Waiter, streams: Streams) -> bytes:

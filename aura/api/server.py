@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from aura import limits
@@ -20,10 +20,10 @@ from aura.api.errors import MALFORMED_RESPONSE
 from aura.api.responses import OpenResponses
 from aura.api.streams import Streams
 from aura.api.waiter import GeventWaiter, ServerKind, ThreadWaiter, Waiter
-from aura.api.waitress_server import WaitressServer
 from aura.events import StopReason
 from aura.runtime.feeds import Signal
 from aura.runtime.log import Log
+from aura.runtime.stop_signals import watch_stop_signals
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -94,8 +94,7 @@ class _Frame:
 
     def install_signals(self) -> None:
         """Make SIGINT and SIGTERM stop the service."""
-        signal.signal(signal.SIGINT, self._on_signal)
-        signal.signal(signal.SIGTERM, self._on_signal)
+        watch_stop_signals(self._on_signal)
 
     def wait(self) -> None:
         """Return when the service has stopped and open responses have ended, or a second signal came."""
@@ -122,15 +121,12 @@ class _Frame:
         self._stopped = True
         self._bell.ring()
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        # Stopping and ringing take locks that the interrupted code may hold: never here, always on a thread.
+    def _on_signal(self, number: signal.Signals) -> None:
         self._signals_count += 1
-        reason: StopReason = "sigint" if number == signal.SIGINT else "sigterm"
-        threading.Thread(target=self._react, args=(reason,), name="aura-signal", daemon=True).start()
-
-    def _react(self, reason: StopReason) -> None:
         self._bell.ring()
-        self.service.stop(reason)
+        # Stopping may wait for the disk; the next signal is not to wait for that.
+        reason: StopReason = "sigint" if number == signal.SIGINT else "sigterm"
+        threading.Thread(target=self.service.stop, args=(reason,), name="aura-stop-asked", daemon=True).start()
 
 
 def _start(frame: _Frame, listener: socket.socket, token: str) -> _Server:
@@ -139,6 +135,8 @@ def _start(frame: _Frame, listener: socket.socket, token: str) -> _Server:
     listener.listen(limits.ACCEPT_BACKLOG_COUNT)
     if frame.waiter.kind == "gevent":
         return _GeventServer(wsgi_app, listener, frame.service.log)
+    from aura.api.waitress_server import WaitressServer
+
     return WaitressServer(wsgi_app, listener, frame.service.log)
 
 

@@ -19,10 +19,10 @@ from aura.errors import AuraError
 from aura.events import Transient
 from aura.runtime.feeds import Feed
 from aura.wire import automation, canonical
-from aura.wire.schemas.automation import EventsQuery
 
 if TYPE_CHECKING:
     from aura.runtime.service import Service
+    from aura.wire.schemas.automation import EventsQuery
 
 OPENING = b":\n\n"  # a comment: the headers go out at once, however long the first event takes
 HEARTBEAT = b"event: heartbeat\ndata: {}\n\n"

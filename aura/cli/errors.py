@@ -52,15 +52,18 @@ def error_fields(error: AuraError) -> dict[str, JsonValue]:
     return {"error": fields}
 
 
+def error_text(error: AuraError) -> str:
+    """Return the lines that tell a person what went wrong."""
+    return f"error: {one_line(error.message)}\n" + (f"hint: {one_line(error.hint)}\n" if error.hint else "")
+
+
 def _fail(error: AuraError, cause: Exception, args: Sequence[str]) -> int:
     if _is_debug(args):
         streams.write_stderr("".join(traceback.format_exception(cause)))
     if _speaks_json(args):
         streams.write_stderr(streams.json_line(error_fields(error)))
         return 1
-    streams.write_stderr(
-        f"error: {one_line(error.message)}\n" + (f"hint: {one_line(error.hint)}\n" if error.hint else "")
-    )
+    streams.write_stderr(error_text(error))
     return error.exit_code
 
 

@@ -1,9 +1,10 @@
-"""What `aura serve` and `aura run` make of the root flags: the plan of a served session."""
+"""What `aura serve` and `aura run` share: the plan of a served session out of the root flags, the log, a hasty end."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 from aura import limits
 from aura.cli.options import RootOptions, current_directory
@@ -48,3 +49,12 @@ def enter(workdir: Path) -> None:
         raise ConfigInvalid(
             f"the workspace {workdir} cannot be entered: {error.strerror}", hint="Name a directory with --workdir."
         ) from error
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End the process although threads are at work: what is committed is safe, and the rest was given up.
+
+    The interpreter's own farewell takes the ground from under threads in C code, and some of them crash in it. What was
+    printed or logged was flushed at once.
+    """
+    os._exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ class LazyCommand:
     help: str
 
     def load(self) -> click.Command:
-        """Import the command."""
+        """Import the command. From here on garbage is collected, but never looked for in what was loaded before."""
         module, _, attribute = self.target.partition(":")
         found = getattr(importlib.import_module(module), attribute)
+        gc.freeze()
+        gc.enable()
         assert isinstance(found, click.Command), self.target
         return found
 

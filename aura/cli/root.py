@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "session": LazyCommand("aura.cli.session:command", "List, show, import, export, fork and freeze stored sessions."),
     "journal": LazyCommand("aura.cli.journal:command", "Export, import, follow and verify journals."),
     "evidence": LazyCommand("aura.cli.evidence:command", "Write a session as evidence, and verify such files."),
+    "sql": LazyCommand("aura.cli.sql:command", "Ask the store in SQL: runs, tool calls, tokens, questions."),
     "openapi": LazyCommand("aura.cli.openapi:command", "Print the documents that describe the HTTP API."),
 }
 

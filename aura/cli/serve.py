@@ -10,7 +10,7 @@ import click
 
 from aura import limits
 from aura.api.server import Waiter, make_waiter, serve
-from aura.cli.hosting import make_log, make_plan
+from aura.cli.hosting import leave_at_once, make_log, make_plan
 from aura.cli.options import RootOptions
 from aura.clock import SystemClock
 from aura.errors import AuraError, StartupFailed, Unauthorized
@@ -86,9 +86,9 @@ def command(
     saved = _serve(assembly, listener, token, waiter, ready, launcher)
     if transcript is not None:
         transcript.close()
-    if saved:
-        assembly.close()
-    raise SystemExit(0 if saved else 1)
+    if not saved:
+        leave_at_once(1)
+    assembly.close()
 
 
 def _serve(

@@ -9,8 +9,12 @@ from aura.cli.lazy import LazyCommand, LazyGroup
 COMMANDS: Mapping[str, LazyCommand] = {
     "list": LazyCommand("aura.cli.session_list:command", "List all sessions, the most recently updated first."),
     "show": LazyCommand("aura.cli.session_verbs:show_command", "Show one session."),
-    "import": LazyCommand("aura.cli.session_verbs:import_command", "Store a session document."),
-    "export": LazyCommand("aura.cli.session_verbs:export_command", "Write a session's bytes to a file."),
+    "import": LazyCommand(
+        "aura.cli.session_import:command", "Store session documents, and conversations of other programs."
+    ),
+    "export": LazyCommand(
+        "aura.cli.session_export:command", "Write sessions to files, also in formats of other programs."
+    ),
     "fork": LazyCommand("aura.cli.session_verbs:fork_command", "Make a new session from another one."),
     "freeze": LazyCommand("aura.cli.session_verbs:freeze_command", "Freeze a session for ever."),
 }

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from aura import events as e
 from aura.config.resolve import get_agent
 from aura.config.spec import AgentSpec, CommandSpec, Configuration
+from aura.engine.agent import Agent
 from aura.engine.history import History
 from aura.engine.mcp.servers import McpServers
 from aura.engine.providers.base import ProviderError
 from aura.engine.scope import Scope
-from aura.engine.turn import Agent
 from aura.errors import AuraError, Internal, provider_failure
 from aura.jsontypes import JsonObject
 from aura.runtime.agents import AgentFactory, Candidate
@@ -94,6 +94,14 @@ class CurrentAgent:
         candidate = factory.make(self.selection, prefix="")
         self._factory = factory
         self.take(candidate)
+
+    def reconnect(self, server: str | None = None) -> None:
+        """Connect lost and failed MCP servers again, or only `server`; the agent gets their tools.
+
+        One that fails again is a notice. Raises `McpUnavailable` for one that is required; then nothing has changed.
+        """
+        self._factory.forget_failures(server)
+        self.take(self.prepare(self.selection))
 
     def store(self, history: History) -> None:
         """Make the conversation say which agent works on it: system prompt and meta."""

@@ -491,11 +491,7 @@ SECTIONS = (
             Requirement("sse.transient.content", "`delta.content` has the message's id and a piece of its text."),
             Requirement("sse.transient.thinking", "`delta.thinking` comes only with `thinking=true` as well."),
             Requirement("sse.transient.tool-output", "`tool.output` has the tool's name and a line."),
-            Requirement(
-                "sse.transient.spinner",
-                "`spinner` has a text.",
-                gap="its wire form stands and is tested, but no part of the engine emits one yet",
-            ),
+            Requirement("sse.transient.spinner", "`spinner` has a text."),
             Requirement(
                 "sse.transient.superseded",
                 "Live events may be dropped, and none follows the durable event that replaces it.",

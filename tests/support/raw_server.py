@@ -52,7 +52,7 @@ turns:
     content: "never"
   - when: {last: "^stubborn$"}
     repeat: forever
-    calls: [{name: Bash, arguments: {command: "trap '' TERM; echo ready; while :; do sleep 0.1; done"}}]
+    calls: [{name: Bash, arguments: {command: "trap '' TERM; touch stubborn; while :; do sleep 0.1; done"}}]
   - when: {last: "^brief "}
     repeat: forever
     content: "done"
@@ -128,6 +128,14 @@ class Served:
         answer = self.post("/v1/runs", {"request_id": secrets.token_hex(8), "prompt": prompt, **fields})
         assert answer.status == 202, answer.body[:500]
         run: dict[str, Any] = answer.json
+        return run
+
+    def submit_stubborn(self) -> dict[str, Any]:
+        """Submit a prompt whose command ignores SIGTERM, and return once it does. The run settles two seconds after
+        its cancellation."""
+        run = self.submit("stubborn")
+        # `tool.started` comes before the command: only the command itself knows when it is deaf.
+        wait_for((self.log_path.parent / "workspace" / "stubborn").exists, "the command ignores SIGTERM")
         return run
 
     def finish(self, run: dict[str, Any]) -> dict[str, Any]:

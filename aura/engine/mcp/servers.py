@@ -65,12 +65,14 @@ class McpServers:
         for spec in [spec for spec in self._connected if spec not in specs]:
             self._io.submit(self._connected.pop(spec).connection.close())
 
-    def forget_failures(self) -> None:
-        """Make the next `connect` try the servers again that failed, or whose connection was lost."""
-        self._failed.clear()
+    def forget_failures(self, name: str | None = None) -> None:
+        """Make the next `connect` try the servers again that failed, or whose connection was lost; only `name` if
+        given.
+        """
         lost = [spec for spec, connected in self._connected.items() if not connected.connection.is_alive]
-        for spec in lost:
-            del self._connected[spec]
+        for spec in [spec for spec in (*self._failed, *lost) if name in (None, spec.name)]:
+            self._failed.discard(spec)
+            self._connected.pop(spec, None)
 
     def take_notices(self) -> tuple[str, ...]:
         """Return what somebody should know of the servers connected since the last time."""

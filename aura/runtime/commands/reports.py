@@ -112,12 +112,28 @@ def ctx(context: CommandContext) -> str:
 
 
 def mcp(context: CommandContext) -> str:
-    """List the MCP servers whose tools the agent has."""
-    if context.arguments and context.arguments[0].lower() != "list":
-        raise CommandFailed("usage: /mcp [list]; reconnecting is not supported yet")
+    """List the MCP servers whose tools the agent has; with `reconnect`, after lost and failed ones were tried again."""
+    match [word.lower() for word in context.arguments]:
+        case [] | ["list"]:
+            pass
+        case ["reconnect"]:
+            context.current.reconnect()
+            context.announce()
+        case ["reconnect", _]:
+            context.current.reconnect(_mcp_server(context, context.arguments[1]))
+            context.announce()
+        case _:
+            raise CommandFailed("usage: /mcp [list | reconnect [server]]")
     servers: dict[str, list[str]] = defaultdict(list)
     for tool in context.agent.toolbox.definitions():
         if tool.name.startswith(_MCP_PREFIX):
             server, _, name = tool.name.removeprefix(_MCP_PREFIX).partition("__")
             servers[server].append(name)
     return "\n".join(f"{server}: {', '.join(names)}" for server, names in servers.items()) or "no MCP servers"
+
+
+def _mcp_server(context: CommandContext, name: str) -> str:
+    names = [spec.name for spec in context.agent.spec.mcp]
+    if name not in names:
+        raise CommandFailed(f"there is no MCP server named {name}; the agent's: {', '.join(names) or 'none'}")
+    return name

@@ -22,7 +22,13 @@ COMMANDS: Mapping[str, Command] = {
         Command("/drop", "[n|all]", "Drop the last messages.", conversation.drop, 1, ("/remove",)),
         Command("/export", "[format] [path]", "Show the conversation, or write it to a file.", conversation.export, 2),
         Command("/help", "[command]", "List the commands, or explain one.", reports.help_, 1),
-        Command("/mcp", "[list]", "List the tools of MCP servers.", reports.mcp, 1),
+        Command(
+            "/mcp",
+            "[list | reconnect [server]]",
+            "List the tools of MCP servers, or reconnect.",
+            reports.mcp,
+            2,
+        ),
         Command("/model", "[[provider/]model]", "List the models, or go on with another one.", settings.model, 1),
         Command("/policy", "", "Show which calls run, ask or are denied.", reports.policy),
         Command(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 import apsw
@@ -94,7 +94,7 @@ class Appender:
         fetch_all(self.connection, _INSERT_EVENT, *values)
         projections.apply(self.connection, row.sid, rowid, item.event, seq, item.at_ms)
         persisted_seq = seq if isinstance(item.event, e.SessionPersisted) else row.persisted_seq
-        self.row = replace(row, last_seq=seq, chain_hash=chain_hash, persisted_seq=persisted_seq)
+        self.row = row._replace(last_seq=seq, chain_hash=chain_hash, persisted_seq=persisted_seq)
 
 
 def append(connection: apsw.Connection, row: SessionRow, stamped: Sequence[Stamped]) -> tuple[SessionRow, Run | None]:

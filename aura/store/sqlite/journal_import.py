@@ -7,7 +7,6 @@ that was broken off goes on where it ended, if it is begun again with the same j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import apsw
 
@@ -51,7 +50,7 @@ def write(lease: SqliteLease, journal: Replay, lines: Sequence[JournalLine], con
     sessions.check_not_frozen(old)
     if old.last_seq != lines[0].seq - 1:
         raise LeaseLost(f"session {old.id} is written by somebody else")
-    appender = Appender(connection, replace(lease.claim(old), last_batch=_mark(journal), last_batch_seq=lines[0].seq))
+    appender = Appender(connection, lease.claim(old)._replace(last_batch=_mark(journal), last_batch_seq=lines[0].seq))
     for line in lines:
         if isinstance(line.event, e.RunAccepted):
             appender.write_runs()  # the one before has settled, and its row must say so first

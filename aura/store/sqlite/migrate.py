@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from aura.errors import StoreUnavailable
-from aura.store.sqlite.database import fetch_all, fetch_one
+from aura.store.sqlite.database import fetch_one
 
 APPLICATION_ID = 0x41555241  # "AURA", shown by file(1)
 
@@ -48,13 +48,9 @@ def find_version(connection: apsw.Connection) -> int:
 
     Raises `StoreUnavailable` for a database that is not aura's.
     """
-    application = _pragma(connection, "application_id")
-    version = _pragma(connection, "user_version")
-    if application == APPLICATION_ID:
-        return version
-    if application == 0 and version == 0 and not fetch_all(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"):
-        return 0
-    raise StoreUnavailable("the file is a database of another program", hint="Choose another write home.")
+    if _pragma(connection, "application_id") != APPLICATION_ID and _is_foreign(connection):
+        raise StoreUnavailable("the file is a database of another program", hint="Choose another write home.")
+    return _pragma(connection, "user_version")
 
 
 def check_not_newer(version: int, known: int) -> None:
@@ -82,6 +78,16 @@ def migrate(connection: apsw.Connection, steps: tuple[Migration, ...]) -> int:
                 connection.execute("ROLLBACK").fetchall()
             raise
     return len(steps) - version
+
+
+def _is_foreign(connection: apsw.Connection) -> bool:
+    # One statement, one snapshot: another process may be making the database at this moment.
+    sql = """
+        SELECT application_id NOT IN (0, ?1)
+            OR application_id = 0 AND (user_version <> 0 OR EXISTS (SELECT 1 FROM sqlite_schema))
+        FROM pragma_application_id, pragma_user_version
+    """
+    return fetch_one(connection, sql, APPLICATION_ID) != (0,)
 
 
 def _pragma(connection: apsw.Connection, name: str) -> int:

@@ -69,7 +69,11 @@ def test_headers_come_at_once_and_a_quiet_stream_beats(served: Served) -> None:
 
 
 @pytest.mark.requirement(
-    "journal.no-thinking", "sse.transient.opt-in", "sse.transient.content", "sse.transient.thinking"
+    "journal.no-thinking",
+    "sse.transient.opt-in",
+    "sse.transient.content",
+    "sse.transient.thinking",
+    "sse.transient.spinner",
 )
 def test_live_items_come_without_ids_before_their_message_and_only_on_request(served: Served) -> None:
     after = served.last_seq()
@@ -83,11 +87,17 @@ def test_live_items_come_without_ids_before_their_message_and_only_on_request(se
         seen = {name: s.until("run.persisted") for name, s in (("p", plain), ("l", live), ("t", thinking))}
     assert all("id" in frame for frame in seen["p"])
     deltas = {name: {f["event"] for f in frames if "id" not in f} for name, frames in seen.items()}
-    assert deltas == {"p": set(), "l": {"delta.content"}, "t": {"delta.content", "delta.thinking"}}
+    assert deltas == {
+        "p": set(),
+        "l": {"spinner", "delta.content"},
+        "t": {"spinner", "delta.content", "delta.thinking"},
+    }
     for name in ("l", "t"):
         kinds = [frame["event"] for frame in seen[name]]
         end = kinds.index("message.assistant")
-        assert not any(kind.startswith("delta") for kind in kinds[end:])
+        assert not any(kind.startswith(("delta", "spinner")) for kind in kinds[end:])
+        waits = [json.loads(f["data"])["text"] for f in seen[name] if f["event"] == "spinner"]
+        assert waits == ["waiting for scripted", ""], "until the first piece of the answer"
         message = json.loads(seen[name][end]["data"])["data"]
         pieces = [json.loads(f["data"]) for f in seen[name] if f["event"] == "delta.content"]
         assert {piece["message_id"] for piece in pieces} == {message["message_id"]}

@@ -49,8 +49,7 @@ def test_a_long_poll_ends_with_the_server(fresh: Start) -> None:
 @pytest.mark.requirement("serve.stop.refuses-runs", "http.errors.shutting-down")
 def test_a_server_on_its_way_down_answers_reads_and_refuses_runs(fresh: Start) -> None:
     served = fresh()
-    run = served.submit("stubborn")  # its command ignores SIGTERM: the run settles two seconds later
-    served.wait_event("tool.started", 0)
+    run = served.submit_stubborn()
     assert served.post("/v1/shutdown").status == 202
     assert served.get("/v1/server").json["state"] == "stopping"
     served.post("/v1/runs", {"request_id": "late", "prompt": "x"}).failure(503, "shutting_down")
@@ -72,8 +71,7 @@ def test_a_signal_stops_the_server_with_its_reason(fresh: Start, number: signal.
 
 def test_a_second_signal_stops_the_server_at_once(fresh: Start) -> None:
     served = fresh()
-    served.submit("stubborn")
-    served.wait_event("tool.started", 0)
+    served.submit_stubborn()
     os.kill(served.process.pid, signal.SIGTERM)
     wait_for(lambda: served.get("/v1/server").json["state"] == "stopping", "the server is stopping")
     started = time.monotonic()

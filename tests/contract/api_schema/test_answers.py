@@ -130,7 +130,7 @@ def test_a_stream_fits_with_its_live_items(served: Served) -> None:
             for frame in stream.until("run.persisted"):
                 seen.add(check_frame(frame))
         seen.update(check_frame(frame) for frame in stream.until("heartbeat"))
-    assert set(event_data.LIVE) - {"spinner"} <= seen
+    assert set(event_data.LIVE) <= seen
 
 
 def check_frame(frame: dict[str, str]) -> str:

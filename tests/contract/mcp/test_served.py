@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,28 @@ def test_a_shutdown_cancels_the_call_first_and_then_ends_the_server(site: Site, 
     assert odd.cancelled() == odd.call_ids("slow")
     assert odd.received()[-1] == "end of input"
     assert site.rows("SELECT outcome FROM v_run") == [("cancelled",)]
+
+
+def test_servers_that_failed_or_were_lost_come_back_on_request(site: Site, odd: Odd) -> None:
+    late = site.work / "late-server"
+    configure(site, odd=odd.entry(), late=odd.entry() | {"command": str(late)})
+    site.script(calls(call("crash", "c1")), {"content": "gone"}, calls(call("echo", "c2", text="hi")), {"content": "x"})
+    server = site.launch()
+
+    def mcp(command: str) -> list[str]:
+        run = server.wait(server.client.submit(command, command=command).id)
+        assert run.outcome == "completed" and run.result is not None
+        return run.result.content.splitlines()
+
+    server.run("go", "r1")
+    (first,) = mcp("/mcp")
+    assert first.startswith("odd: "), "what failed at the start is left out"
+    late.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    late.chmod(0o700)
+    assert mcp("/mcp reconnect odd") == [first], "only the server that was named"
+    assert mcp("/mcp reconnect") == [first.replace("odd: ", "late: ", 1), first]
+    server.run("again", "r2")
+    assert [item["status"] for item in finished(server)] == ["error", "ok"]
 
 
 @pytest.mark.parametrize("mode", ["", "stubborn"])

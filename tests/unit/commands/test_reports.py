@@ -77,7 +77,9 @@ def test_mcp_groups_tools_by_their_server(desk: Desk) -> None:
     mcp = replace(agent, toolbox=replace(agent.toolbox, tools=tools))
     desk.current.take(Candidate(desk.current.selection, mcp))
     assert desk.ok("/mcp").splitlines() == ["files: read, stat_all", "web: get"]
-    assert "not supported yet" in desk.fails("/mcp reconnect")
+    assert desk.fails("/mcp reconnect other") == "there is no MCP server named other; the agent's: none"
+    assert desk.fails("/mcp again") == "usage: /mcp [list | reconnect [server]]"
+    assert desk.ok("/mcp reconnect") == "no MCP servers"
 
 
 class _Tool:
