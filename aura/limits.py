@@ -181,7 +181,7 @@ SQL_CELL_MIN_COLUMNS = 8  # a column is not made narrower to fit the terminal; t
 # --- journals: export, import, tail, mirror ----------------------------------------------------------------------
 JOURNAL_LINES_PAGE_ROWS = 2_000  # events joined by one statement: beyond it nothing gets faster
 JOURNAL_PAGE_BYTES = 16 * 1024 * 1024  # and their data: such a page is held in memory, twice while it is joined
-JOURNAL_IMPORT_COMMIT_COUNT = 5_000  # imported events of one transaction: others write between two of them
+JOURNAL_IMPORT_COMMIT_COUNT = 2_000  # imported events of one transaction, some 200 ms: others write between two
 JOURNAL_LINE_MAX_BYTES = 64 * 1024 * 1024  # one line to import: results are cut far below; it is held in memory
 JOURNAL_PROBLEMS_MAX_COUNT = 20  # problems of one journal that are told: one is enough to doubt it
 JOURNAL_VERIFY_ATTEMPTS_COUNT = 5  # checks begun again because events were pruned meanwhile
