@@ -98,7 +98,7 @@ def _check_cursor(connection: apsw.Connection, session_id: str, after: int) -> N
         raise CursorOutOfRange(
             f"after={after} is outside {floor - 1}..{last_seq}",
             hint="Read on from a seq that this session has.",
-            details={"last_seq": last_seq, "first_seq": floor if floor > 1 else None},
+            details={"last_seq": last_seq} | ({"first_seq": floor} if floor > 1 else {}),
         )
 
 
