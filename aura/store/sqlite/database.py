@@ -87,7 +87,17 @@ def open_reader(path: Path) -> apsw.Connection:
     immutable, which is sound while no WAL is beside it.
     """
     immutable = not os.access(path.parent, os.W_OK) and not _has_wal(path)
-    uri = _uri(path, "mode=ro&immutable=1" if immutable else "mode=ro")
+    return open_immutable(path) if immutable else _open_read_only(path, "mode=ro")
+
+
+def open_immutable(path: Path) -> apsw.Connection:
+    """Return a read-only connection to a file that nobody writes; nothing is made beside it. Raises
+    `StoreUnavailable`."""
+    return _open_read_only(path, "mode=ro&immutable=1")
+
+
+def _open_read_only(path: Path, options: str) -> apsw.Connection:
+    uri = _uri(path, options)
     with translated():
         connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
