@@ -15,7 +15,7 @@ from aura import limits
 from aura.errors import BadRequest, StoreUnavailable
 from aura.store.care import Progress
 from aura.store.sqlite import check
-from aura.store.sqlite.database import fetch_all, fetch_one, open_immutable
+from aura.store.sqlite.database import close_connection, fetch_all, fetch_one, open_immutable
 from aura.store.sqlite.inspection import wal_bytes
 
 
@@ -80,7 +80,7 @@ def _verify(part: Path, progress: Progress) -> int:
             )
         return _read_number(connection, "SELECT count(*) FROM session")
     finally:
-        connection.close()
+        close_connection(connection)
 
 
 def _read_number(connection: apsw.Connection, sql: str) -> int:

@@ -17,7 +17,7 @@ import apsw
 
 from aura import limits
 from aura.store.sqlite.bell import Bell
-from aura.store.sqlite.database import enter_wal, fetch_all, is_wal, open_writer
+from aura.store.sqlite.database import close_connection, enter_wal, fetch_all, is_wal, open_writer
 from aura.store.sqlite.errors import translated
 from aura.store.sqlite.locks import Ballast, WriterLock
 from aura.store.sqlite.writer import Writer
@@ -74,7 +74,7 @@ def open_care_writer(path: Path) -> Iterator[CareWriter]:
     """Lend a care writer of the database `path`, which exists and has this program's schema."""
     with translated(), ExitStack() as on_failure:
         connection = open_writer(path)
-        on_failure.callback(connection.close)
+        on_failure.callback(close_connection, connection)
         fetch_all(connection, "PRAGMA foreign_keys = OFF")
         lock = WriterLock(path.parent)
         on_failure.callback(lock.close)

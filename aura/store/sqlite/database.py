@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -47,7 +47,7 @@ def open_writer(path: Path) -> apsw.Connection:
                 connection.execute(f"PRAGMA {pragma}").fetchall()
             _common_pragmas(connection)
         except BaseException:
-            connection.close()
+            close_connection(connection)
             raise
     return connection
 
@@ -104,9 +104,15 @@ def _open_read_only(path: Path, options: str) -> apsw.Connection:
             connection.set_busy_timeout(limits.BUSY_TIMEOUT_MS)
             _common_pragmas(connection)
         except BaseException:
-            connection.close()
+            close_connection(connection)
             raise
     return connection
+
+
+def close_connection(connection: apsw.Connection) -> None:
+    """Close a connection whatever its disk does: what was committed is in the WAL, and nothing else can be lost."""
+    with suppress(apsw.Error):
+        connection.close()
 
 
 def fetch_all(connection: apsw.Connection, sql: str, *values: SqlValue) -> list[Row]:
@@ -157,7 +163,7 @@ class ReaderPool:
             self._closed, idle = True, self._idle
             self._idle = []
         for connection in idle:
-            connection.close()
+            close_connection(connection)
 
     def _take(self) -> apsw.Connection:
         with self._lock:
@@ -172,7 +178,7 @@ class ReaderPool:
             if not self._closed and len(self._idle) < limits.READERS_KEPT_COUNT:
                 self._idle.append(connection)
                 return
-        connection.close()
+        close_connection(connection)
 
 
 def _common_pragmas(connection: apsw.Connection) -> None:

@@ -16,7 +16,7 @@ from aura import limits
 from aura.errors import SessionLocked, StoreFull, StoreUnavailable
 from aura.store.care import Vacuumed
 from aura.store.sqlite.backup import read_size
-from aura.store.sqlite.database import fetch_all, open_writer
+from aura.store.sqlite.database import close_connection, fetch_all, open_writer
 from aura.store.sqlite.locks import WriterLock, is_session_locked
 
 
@@ -38,7 +38,7 @@ def vacuum(path: Path) -> Vacuumed:
             _run(connection)
             return Vacuumed(before, path.stat().st_size)
     finally:
-        connection.close()
+        close_connection(connection)
 
 
 def _run(connection: apsw.Connection) -> None:
