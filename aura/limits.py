@@ -191,3 +191,25 @@ MANIFEST_MAX_BYTES = 1024 * 1024  # of an evidence bundle: ours have some hundre
 TAIL_DEFAULT_COUNT = 10  # events that `journal tail` shows by itself, as tail(1) does
 TAIL_POLL_MS = 50  # how soon `journal tail --follow` notices another process's commit
 MIRROR_CLOSE_MS = 10_000  # at the end of a server its mirror may take this long; then it is left as it is
+
+# --- store: check, backup, prune, sizes --------------------------------------------------------------------------
+CHECK_FINDINGS_MAX_COUNT = 1_000  # findings that are kept; the others are only counted: a broken table has millions
+CHECK_WAL_MAX_BYTES = 64 * 1024 * 1024  # a long statement ends when it makes servers' WAL grow to this size
+CHECK_TICK_STEPS = 2_000  # steps of SQLite's machine between two looks at the WAL: well under a millisecond
+CHECK_PAGE_ROWS = 1_000  # rows per statement of a walk: a snapshot is held for milliseconds only
+CHECK_PAGE_BYTES = 8 * 1024 * 1024  # and at most about that much text, whatever the rows hold
+METER_FIRST_MS = 500  # a verb that is done by then shows no progress
+METER_INTERVAL_MS = 100  # between two looks of a person
+CARE_TRANSACTION_MS = 40  # what one transaction of care should take: a server that waits for it hardly notices
+CARE_REST_MS = 50  # the longest rest after one, so that servers get their turn
+CARE_FIRST_ROWS = 32  # rows that the first transaction removes; then it depends on how long that took
+CARE_MAX_ROWS = 4_000  # and at most so many
+CARE_BYTES = 4 * 1024 * 1024  # text that one transaction removes at most, but for a single larger row
+PROMPTS_SCAN_MS = 100  # if finding unused prompts takes longer, removing one would keep servers waiting
+BACKUP_STEP_PAGES = 2_048  # copied between two looks at the WAL and two signs of progress
+BACKUP_WAL_MAX_BYTES = 1024 * 1024 * 1024  # a backup ends when the WAL grows to this meanwhile: a disk must not fill
+INLINE_MAX_BYTES = 8 * 1024 * 1024  # an event or message over this size is said to be so large (DESIGN.md section 4)
+STATS_DAYS_DEFAULT_COUNT = 28  # days of growth that are shown: four weeks
+STATS_DAYS_MAX_COUNT = 3_660  # ten years: more is a typing error
+RESULT_MAX_BYTES = 4 * 1024 * 1024  # a tool's result is cut to it, whatever its filters let through
+RESULT_ERROR_MAX_BYTES = 64 * 1024  # and the error text beside it, which the result repeats

@@ -33,9 +33,9 @@ def export_command(
         return
     journals = Journals(root.resolve_store_dir())
     if output == "-":
-        done = journals.export_stream(session_id, streams.write_stdout, after or 0)
+        done = journals.export_stream(session_id, streams.write_stdout, after)
     else:
-        done = journals.export_file(session_id, output, after or 0)
+        done = journals.export_file(session_id, output, after)
     answer = streams.json_line(view.exported_fields(done)) if as_json else view.exported_text(done)
     if output == "-":
         streams.write_stderr(answer)

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "journal": LazyCommand("aura.cli.journal:command", "Export, import, follow and verify journals."),
     "evidence": LazyCommand("aura.cli.evidence:command", "Write a session as evidence, and verify such files."),
     "sql": LazyCommand("aura.cli.sql:command", "Ask the store in SQL: runs, tool calls, tokens, questions."),
+    "store": LazyCommand("aura.cli.store:command", "Check, back up, prune and measure the database."),
     "openapi": LazyCommand("aura.cli.openapi:command", "Print the documents that describe the HTTP API."),
 }
 

@@ -15,7 +15,14 @@ import click
 from aura.cli import streams
 from aura.cli.options import RootOptions, json_option
 from aura.cli.progress import Progress
-from aura.cli.session_transfer_view import import_text, imported_fields, outcome_fields, outcome_text, warnings_text
+from aura.cli.session_transfer_view import (
+    import_text,
+    imported_fields,
+    outcome_fields,
+    outcome_text,
+    unlisted_warnings_text,
+    warnings_text,
+)
 from aura.cli.tally import Tally
 from aura.errors import AuraError, BadRequest
 from aura.runtime.importer import Importer, Input, Outcome
@@ -82,6 +89,7 @@ def _import_single(importer: Importer, name: str, as_json: bool) -> None:
     assert first.done is not None, "an outcome without an error is done"
     if as_json:
         streams.write_stdout(streams.json_line(imported_fields(first.done)))
+        streams.write_stderr(unlisted_warnings_text(first.done))
     else:
         streams.write_stdout(import_text(first.done) + warnings_text(first.done))
 
@@ -114,6 +122,8 @@ def _report(outcomes: Iterator[Outcome], progress: Progress, as_json: bool) -> N
     for outcome in outcomes:
         progress.hide()
         streams.write_stdout(streams.json_line(outcome_fields(outcome)) if as_json else outcome_text(outcome))
+        if as_json and outcome.done is not None:
+            streams.write_stderr(unlisted_warnings_text(outcome.done))
         tally.add(_verdict(outcome), outcome.error)
         progress.advance(outcome.bytes_count)
     progress.hide()

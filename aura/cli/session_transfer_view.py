@@ -44,6 +44,11 @@ def warnings_text(done: Done) -> str:
     return "".join(f"warning: {warning}\n" for warning in done.warnings)
 
 
+def unlisted_warnings_text(done: Done) -> str:
+    """Return the warnings that have no place in the contract's object; "" where there are none."""
+    return warnings_text(done) if done.format == "aura" else ""
+
+
 def outcome_fields(outcome: Outcome) -> Fields:
     """Return the line of one conversation of many."""
     fields: Fields = {"input": outcome.input}

@@ -16,6 +16,7 @@ from typing import Literal
 
 from aura import limits
 from aura.conversation import Call
+from aura.engine.bounded import cut_middle
 from aura.engine.filters.base import FilterContext
 from aura.engine.gates import base as gates
 from aura.engine.gates import policy
@@ -156,8 +157,11 @@ def finish(result: CallResult, site: Site, pending_tokens: int = 0) -> CallResul
     call = result.call
     if not result.started:
         _emit_started(call, site, durable=False)
-    text = _NO_TEXT.sub("\ufffd", _filtered(call, result.text, site, pending_tokens))
+    filtered = cut_middle(_filtered(call, result.text, site, pending_tokens), limits.RESULT_MAX_BYTES)
+    text = _NO_TEXT.sub("\ufffd", filtered)
     error = None if result.error is None else _NO_TEXT.sub("\ufffd", result.error)
+    if error is not None:
+        error = cut_middle(error, limits.RESULT_ERROR_MAX_BYTES)
     site.lane.emit(
         ToolFinished(
             source=site.lane.source, call_id=call.id, name=call.name, status=result.status, result=text, error=error

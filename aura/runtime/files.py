@@ -67,9 +67,23 @@ def create_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None:
     Raises `FileExistsError` when something has that name, other `OSError`s, and what `pieces` raises; then no file was
     made.
     """
-    temporary = _write_beside(path, pieces, mode)
+    give_name(_write_beside(path, pieces, mode), path)
+
+
+def make_part(path: Path, mode: int = 0o600) -> Path:
+    """Make an empty file beside `path`, to be filled and then given that name. Raises `OSError`."""
+    part = _beside(path)
+    os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
+    return part
+
+
+def give_name(temporary: Path, path: Path) -> None:
+    """Give a file that is complete and synced the name `path`, which was free. Its old name is gone in any case.
+
+    Raises `FileExistsError` when something has that name, and other `OSError`s.
+    """
     try:
-        _give_name(temporary, path)
+        _link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_directory(path.parent)
@@ -119,7 +133,7 @@ def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
 
 
 def _write_beside(path: Path, pieces: Iterable[bytes], mode: int) -> Path:
-    temporary = path.with_name(f".aura-{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = _beside(path)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with open(fd, "wb", buffering=limits.FILE_BUFFER_BYTES) as file:
@@ -132,7 +146,11 @@ def _write_beside(path: Path, pieces: Iterable[bytes], mode: int) -> Path:
     return temporary
 
 
-def _give_name(temporary: Path, path: Path) -> None:
+def _beside(path: Path) -> Path:
+    return path.with_name(f".aura-{os.getpid()}-{os.urandom(4).hex()}.tmp")
+
+
+def _link(temporary: Path, path: Path) -> None:
     try:
         os.link(temporary, path)  # unlike a rename it never takes the place of a file that came meanwhile
     except OSError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from aura import ids
+from aura import ids, limits
 from aura.clock import Clock, SystemClock
 from aura.conversation import Conversation, Parent, Summary
 from aura.errors import AuraError, BadRequest, Exists, InvalidId, StoreUnavailable
@@ -141,7 +141,7 @@ class Importer:
             frozen_now=imported.frozen_now,
             source_sha256=hashlib.sha256(piece.data).hexdigest(),
             format=piece.format,
-            warnings=foreign.warnings,
+            warnings=(*foreign.warnings, *_warn_of_large(foreign.conversation)),
             conflict=conflict,
         )
 
@@ -164,6 +164,13 @@ class Importer:
             with reachable(self._directory):
                 self._store = open_store(self._directory)
         return self._store
+
+
+def _warn_of_large(conversation: Conversation) -> tuple[str, ...]:
+    large = sum(len(body) > limits.INLINE_MAX_BYTES for body in conversation.messages)
+    if not large:
+        return ()
+    return (f"{large} of its messages have over {limits.INLINE_MAX_BYTES} bytes: they are stored whole",)
 
 
 def _beside(store: Store, conversation: Conversation) -> Conversation:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from aura.errors import BadRequest, CursorOutOfRange, Exists
+from aura.errors import BadRequest, CursorOutOfRange, Detail, Exists
 from aura.runtime import files
 from aura.runtime.ahead import read_ahead
 from aura.runtime.stores import existing_store
@@ -48,8 +48,8 @@ class Journals:
         """Look at `directory` (`<write home>/sessions`)."""
         self._directory = directory
 
-    def export_file(self, session_id: str, output: str, after: int = 0) -> ExportedJournal:
-        """Write the events after seq `after` to the file `output`, one per line, atomically.
+    def export_file(self, session_id: str, output: str, after: int | None = None) -> ExportedJournal:
+        """Write the events after seq `after`, all there are by default, to the file `output`, one per line, atomically.
 
         An identical file is left alone. One that holds the beginning of the same bytes, because the journal has grown
         since it was exported, is replaced. Raises `Exists` for any other file, `BadRequest` for a place that cannot be
@@ -59,26 +59,30 @@ class Journals:
             raise BadRequest(f"{output!r} is not a file name", hint="Name a file, or - for standard output.")
         path = Path(output).absolute()
         with existing_store(self._directory, session_id) as store:
-            state = _state(store, session_id, after)
-            found = _compare(path, iterate_lines(store, state, after))
+            state = store.read_journal(session_id)
+            start = check_after(state, after)
+            found = _compare(path, iterate_lines(store, state, start))
             sha = hashlib.sha256()
-            with read_ahead(iterate_lines(store, state, after)) as ahead:
+            with read_ahead(iterate_lines(store, state, start)) as ahead:
                 lines = _hashed(ahead, sha.update)
                 if found == "same":
                     deque(lines, maxlen=0)
                 else:
                     _write(path, lines, replace=found == "beginning")
-        return _exported(state, str(path), after, sha.hexdigest(), written=found != "same")
+        return _exported(state, str(path), start, sha.hexdigest(), written=found != "same")
 
-    def export_stream(self, session_id: str, write: Callable[[bytes], object], after: int = 0) -> ExportedJournal:
+    def export_stream(
+        self, session_id: str, write: Callable[[bytes], object], after: int | None = None
+    ) -> ExportedJournal:
         """Give the events after seq `after` to `write`, in pieces of whole lines. Raises what `write` raises, too."""
         with existing_store(self._directory, session_id) as store:
-            state = _state(store, session_id, after)
+            state = store.read_journal(session_id)
+            start = check_after(state, after)
             sha = hashlib.sha256()
-            with read_ahead(iterate_lines(store, state, after)) as ahead:
+            with read_ahead(iterate_lines(store, state, start)) as ahead:
                 for piece in _hashed(ahead, sha.update):
                     write(piece)
-        return _exported(state, files.STANDARD_STREAM, after, sha.hexdigest(), written=True)
+        return _exported(state, files.STANDARD_STREAM, start, sha.hexdigest(), written=True)
 
     def verify(self, session_id: str, expected: bytes | None = None, expected_seq: int | None = None) -> Verified:
         """Recompute the whole hash chain of a journal. What is wrong is in the answer, it is not raised.
@@ -100,15 +104,24 @@ def iterate_lines(store: Store, state: JournalState, after: int = 0) -> Iterator
         yield page.lines
 
 
-def _state(store: Store, session_id: str, after: int) -> JournalState:
-    state = store.read_journal(session_id)
-    if not 0 <= after <= state.last_seq:
-        raise CursorOutOfRange(
-            f"after={after} is outside 0..{state.last_seq}",
-            hint="Give the seq of an event that this session has.",
-            details={"last_seq": state.last_seq},
-        )
-    return state
+def check_after(state: JournalState, after: int | None) -> int:
+    """Return where to begin: `after`, or before the first event for None. Raises `CursorOutOfRange`.
+
+    Where events after `after` were pruned, nobody shall take what is left for all there was.
+    """
+    start = state.first_seq - 1
+    if after is None:
+        return start
+    if start <= after <= state.last_seq:
+        return after
+    details: dict[str, Detail] = {"last_seq": state.last_seq}
+    if start > 0:
+        details["first_seq"] = state.first_seq
+    raise CursorOutOfRange(
+        f"after={after} is outside {start}..{state.last_seq}",
+        hint="Give the seq of an event that this session has.",
+        details=details,
+    )
 
 
 def _hashed(pieces: Iterable[bytes], update: Callable[[bytes], object]) -> Iterator[bytes]:
@@ -118,8 +131,7 @@ def _hashed(pieces: Iterable[bytes], update: Callable[[bytes], object]) -> Itera
 
 
 def _exported(state: JournalState, path: str, after: int, sha256: str, *, written: bool) -> ExportedJournal:
-    events = state.last_seq - max(after, state.first_seq - 1)
-    return ExportedJournal(state.session_id, path, events, state.last_seq, sha256, written)
+    return ExportedJournal(state.session_id, path, state.last_seq - after, state.last_seq, sha256, written)
 
 
 def _compare(path: Path, pieces: Iterable[bytes]) -> _Found:
@@ -168,5 +180,6 @@ __all__ = [
     "RunStats",
     "TypeStats",
     "Verified",
+    "check_after",
     "iterate_lines",
 ]

@@ -17,6 +17,7 @@ from aura.clock import Clock
 from aura.engine.scope import Alarm
 from aura.errors import AuraError, CommitInDoubt
 from aura.events import Event, Reason, Stamped
+from aura.runtime import growth
 from aura.runtime.saver import Save, Saver
 from aura.store.protocol import Batch, Lease, Receipt, Store
 from aura.store.waiting import wait
@@ -51,9 +52,11 @@ class Recorder:
 
     def record(self, event: Event, run_id: str | None) -> None:
         """Record an event that may wait a moment for a commit to share."""
+        events = (event, *growth.find_large(event))
         with self._pending_lock:
             first = not self._pending
-            self._pending.append(Stamped(self._clock.now_ms(), event, run_id))
+            now_ms = self._clock.now_ms()
+            self._pending.extend(Stamped(now_ms, item, run_id) for item in events)
         if first:
             self._alarm.call_later(limits.RECORD_DELAY_MS, self._flush_soon)
 
@@ -65,7 +68,8 @@ class Recorder:
         """
         with self._commit_lock:
             self._settle_earlier()
-            self._try(events, run_id, None, essential)
+            noticed = [item for event in events for item in (event, *growth.find_large(event))]
+            self._try(tuple(noticed), run_id, None, essential)
 
     def save(
         self, reason: Reason, run_id: str | None, *, before: tuple[Event, ...] = (), after: tuple[Event, ...] = ()
@@ -76,7 +80,9 @@ class Recorder:
         with self._commit_lock:
             self._settle_earlier()  # first: what it finds out decides what is left to save
             save = self._saver.prepare(reason, self._clock.now_ms())
-            self._try((*before, save.event, *after), run_id, save, essential=False)
+            new = save.checkpoint.new_messages if save.checkpoint is not None else ()
+            large = growth.find_large_messages(message.body for message in new)
+            self._try((*before, *large, save.event, *after), run_id, save, essential=False)
 
     def settle_earlier(self) -> None:
         """Find out what became of earlier batches. Raises store errors as long as that cannot be known."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aura import limits
-from aura.errors import CursorOutOfRange, NotFound
+from aura.errors import NotFound
+from aura.runtime.journal import check_after
 from aura.runtime.stores import existing_store
 from aura.store.journals import EventFilter, JournalState
 from aura.store.protocol import Store
@@ -72,13 +73,7 @@ def _lines(store: Store, session_id: str, after: int, until: int, where: EventFi
 def _start(store: Store, state: JournalState, selection: Selection, where: EventFilter) -> int:
     if selection.after is None:
         return store.find_start_of_last(state.session_id, state.last_seq, where, selection.last)
-    if not 0 <= selection.after <= state.last_seq:
-        raise CursorOutOfRange(
-            f"after={selection.after} is outside 0..{state.last_seq}",
-            hint="Give the seq of an event that this session has.",
-            details={"last_seq": state.last_seq},
-        )
-    return selection.after
+    return check_after(state, selection.after)
 
 
 def _check_run(store: Store, session_id: str, run_id: str | None) -> None:

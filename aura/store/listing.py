@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aura.conversation import Summary
+from aura.store.sqlite.database import close_connection
 from aura.store.sqlite.errors import translated
 from aura.store.sqlite.existing import find_database, open_existing
 from aura.store.sqlite.summaries import list_summaries
@@ -28,7 +29,7 @@ def list_sessions(directory: Path) -> tuple[Summary, ...]:
         with translated():
             return tuple(list_summaries(connection))
     finally:
-        connection.close()
+        close_connection(connection)
 
 
 def _migrate(directory: Path) -> None:

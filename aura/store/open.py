@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aura.store.sqlite.database import DATABASE_NAME
+from aura.store.sqlite.database import DATABASE_NAME, close_connection
 from aura.store.sqlite.existing import find_database, open_existing
 from aura.store.sqlite.store import SqliteStore
 
@@ -48,14 +48,14 @@ def find_query_connection(directory: Path) -> QueryConnection | None:
         from aura.store.sqlite.query import QueryConnection
 
         return QueryConnection(connection)
-    connection.close()
+    close_connection(connection)
     _open(path).close()
     return find_query_connection(directory)
 
 
 def _open(path: Path) -> SqliteStore:
     connection, current = open_existing(path)
-    connection.close()
+    close_connection(connection)
     store = SqliteStore(path)
     if not current:
         store.prepare()

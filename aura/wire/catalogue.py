@@ -87,12 +87,17 @@ def _extension(event: e.Event, data: dict[str, JsonValue] | None) -> bytes | Non
         fields["data"] = data
     if isinstance(event, e.MessageAssistant) and event.usage is not None:
         usage = event.usage
-        fields["usage"] = {
+        counted: dict[str, JsonValue] = {
             "provider": usage.provider,
             "model": usage.model,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
         }
+        if usage.cost_usd is not None:
+            counted["cost_usd"] = usage.cost_usd
+        fields["usage"] = counted
+    if isinstance(event, e.InputRequired) and event.expires_at_ms is not None:
+        fields["expires_at_ms"] = event.expires_at_ms
     if isinstance(event, e.InputResolved):
         fields["answered_by"] = event.answered_by
     if isinstance(event, e.RunCancelRequested):

@@ -65,8 +65,12 @@ class Hasher:
 
     def revision(self, system: str, tail: bytes) -> str:
         """Return the revision of the document that would end here with `system` and `tail`."""
+        return self.digest(encode_system(system) + tail)
+
+    def digest(self, ending: bytes) -> str:
+        """Return the revision of the document whose bytes after the messages are `ending`."""
         sha = self._sha.copy()
-        sha.update(encode_system(system) + tail)
+        sha.update(ending)
         return sha.hexdigest()
 
 

@@ -20,7 +20,10 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = CHECKOUT / "docs" / "sql.md"
 DATASETTE = CHECKOUT / "docs" / "datasette.yaml"
 
-TABLES = ("session", "prompt", "chain", "message", "revision", "run", "request", "event", "input", "tool_call", "usage")
+TABLES = (
+    *("session", "prompt", "chain", "message", "revision", "run", "request", "event", "input", "tool_call", "usage"),
+    *("journal_anchor", "removal"),
+)
 
 _VIEW = re.compile(r"^### (v_\w+)\n\n(.+?)\n\n\| column \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", re.MULTILINE)
 _COLUMN = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)

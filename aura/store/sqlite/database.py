@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import quote
 
 import apsw
@@ -26,6 +27,7 @@ DATABASE_NAME = "aura.db"
 SQL_INTEGER_END = 1 << 63  # SQLite holds integers below it
 SqlValue = int | float | str | bytes | None
 Row = tuple[SqlValue, ...]
+Connection: TypeAlias = apsw.Connection  # for annotations above this package, which may not import apsw
 
 
 def open_writer(path: Path) -> apsw.Connection:
@@ -47,7 +49,7 @@ def open_writer(path: Path) -> apsw.Connection:
                 connection.execute(f"PRAGMA {pragma}").fetchall()
             _common_pragmas(connection)
         except BaseException:
-            connection.close()
+            close_connection(connection)
             raise
     return connection
 
@@ -87,16 +89,32 @@ def open_reader(path: Path) -> apsw.Connection:
     immutable, which is sound while no WAL is beside it.
     """
     immutable = not os.access(path.parent, os.W_OK) and not _has_wal(path)
-    uri = _uri(path, "mode=ro&immutable=1" if immutable else "mode=ro")
+    return open_immutable(path) if immutable else _open_read_only(path, "mode=ro")
+
+
+def open_immutable(path: Path) -> apsw.Connection:
+    """Return a read-only connection to a file that nobody writes; nothing is made beside it. Raises
+    `StoreUnavailable`."""
+    return _open_read_only(path, "mode=ro&immutable=1")
+
+
+def _open_read_only(path: Path, options: str) -> apsw.Connection:
+    uri = _uri(path, options)
     with translated():
         connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             connection.set_busy_timeout(limits.BUSY_TIMEOUT_MS)
             _common_pragmas(connection)
         except BaseException:
-            connection.close()
+            close_connection(connection)
             raise
     return connection
+
+
+def close_connection(connection: apsw.Connection) -> None:
+    """Close a connection whatever its disk does: what was committed is in the WAL, and nothing else can be lost."""
+    with suppress(apsw.Error):
+        connection.close()
 
 
 def fetch_all(connection: apsw.Connection, sql: str, *values: SqlValue) -> list[Row]:
@@ -147,7 +165,7 @@ class ReaderPool:
             self._closed, idle = True, self._idle
             self._idle = []
         for connection in idle:
-            connection.close()
+            close_connection(connection)
 
     def _take(self) -> apsw.Connection:
         with self._lock:
@@ -162,7 +180,7 @@ class ReaderPool:
             if not self._closed and len(self._idle) < limits.READERS_KEPT_COUNT:
                 self._idle.append(connection)
                 return
-        connection.close()
+        close_connection(connection)
 
 
 def _common_pragmas(connection: apsw.Connection) -> None:

@@ -1,14 +1,18 @@
-"""Opens a database that is there: checks whose file it is and how old its schema is. It makes and migrates nothing."""
+"""Opens a database that is there: checks whose file it is and how old its schema is. It makes and migrates nothing,
+but undoes what a crash left of the making."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import apsw
 
+from aura import limits
 from aura.errors import StoreUnavailable
-from aura.store.sqlite.database import DATABASE_NAME, open_reader
+from aura.store.sqlite.database import DATABASE_NAME, close_connection, fetch_one, open_reader, open_writer
 from aura.store.sqlite.errors import translated
+from aura.store.sqlite.locks import WriterLock
 from aura.store.sqlite.migrate import check_not_newer, count_migrations, find_version
 
 _MAGIC = b"SQLite format 3\0"
@@ -26,6 +30,7 @@ def open_existing(path: Path) -> tuple[apsw.Connection, bool]:
 
     Raises `StoreUnavailable` for a file that is damaged, newer, or of another program.
     """
+    _finish_rollback(path)
     _check_header(path)
     connection = open_reader(path)
     try:
@@ -33,9 +38,29 @@ def open_existing(path: Path) -> tuple[apsw.Connection, bool]:
             version, known = find_version(connection), count_migrations()
         check_not_newer(version, known)
     except BaseException:
-        connection.close()
+        close_connection(connection)
         raise
     return connection, version == known
+
+
+def _finish_rollback(path: Path) -> None:
+    """Undo the transaction that makes the file, if a crash interrupted it: a read-only connection may not.
+
+    Only that one has a rollback journal beside it; from then on there is a WAL.
+    """
+    with translated():
+        if not path.with_name(f"{path.name}-journal").exists() or not os.access(path.parent, os.W_OK):
+            return
+        lock = WriterLock(path.parent)
+        try:
+            with lock.held(limits.COMMIT_WAIT_MS):  # another process may be making it at this moment
+                connection = open_writer(path)
+                try:
+                    fetch_one(connection, "SELECT count(*) FROM sqlite_schema")
+                finally:
+                    close_connection(connection)
+        finally:
+            lock.close()
 
 
 def _check_header(path: Path) -> None:

@@ -111,22 +111,31 @@ def append(connection: apsw.Connection, row: SessionRow, stamped: Sequence[Stamp
 
 def read_last_seq(connection: apsw.Connection, session_id: str) -> int:
     """Return the seq of the session's last event, 0 when it has none. Raises `NotFound`."""
-    row = fetch_one(connection, "SELECT last_seq FROM session WHERE id = ?", session_id)
+    return read_bounds(connection, session_id)[0]
+
+
+def read_bounds(connection: apsw.Connection, session_id: str) -> tuple[int, int]:
+    """Return (the seq of the session's last event, the seq before which they were pruned). Raises `NotFound`."""
+    row = fetch_one(connection, "SELECT last_seq, journal_floor FROM session WHERE id = ?", session_id)
     if row is None:
         raise NotFound(f"there is no session {session_id}")
-    return cast(int, row[0])
+    return cast("tuple[int, int]", row)
 
 
 def read_events(connection: apsw.Connection, session_id: str, after: int, limit: int) -> list[EventRow]:
-    """Return up to `limit` events with seq > `after`, in order. Raises `NotFound` and `CursorOutOfRange`."""
+    """Return up to `limit` events with seq > `after`, in order.
+
+    Raises `NotFound`, and `CursorOutOfRange` beyond the end and where events after `after` were pruned: nobody shall
+    take what is left for all there was.
+    """
     rows = journal_lines.read_rows(connection, session_id, after, limit) if 0 <= after < SQL_INTEGER_END else []
-    if not rows:
+    if not rows or rows[0].seq != after + 1:
         _check_cursor(connection, session_id, after)
     return rows
 
 
 def read_page(connection: apsw.Connection, session_id: str, after: int, limit: int) -> JournalPage:
-    """Return up to `limit` events with seq > `after`, joined by commas. Raises `NotFound` and `CursorOutOfRange`."""
+    """Return up to `limit` events with seq > `after`, joined by commas. Raises what `read_events` raises."""
     pages, left, last_seq = list[bytes](), limit, after
     while left > 0 and 0 <= last_seq < SQL_INTEGER_END:
         page = journal_lines.read_page(connection, session_id, last_seq, left, separator=",")
@@ -134,16 +143,16 @@ def read_page(connection: apsw.Connection, session_id: str, after: int, limit: i
             break
         pages.append(page.lines)
         left, last_seq = left - page.count, page.last_seq
-    if not pages:
+    if not pages or last_seq - (limit - left) != after:
         _check_cursor(connection, session_id, after)
     return JournalPage(limit - left, last_seq, b",".join(pages))
 
 
 def _check_cursor(connection: apsw.Connection, session_id: str, after: int) -> None:
-    last_seq = read_last_seq(connection, session_id)
-    if not 0 <= after <= last_seq:
+    last_seq, floor = read_bounds(connection, session_id)
+    if not floor - 1 <= after <= last_seq:
         raise CursorOutOfRange(
-            f"after={after} is outside 0..{last_seq}",
+            f"after={after} is outside {floor - 1}..{last_seq}",
             hint="Read on from a seq that this session has.",
-            details={"last_seq": last_seq},
+            details={"last_seq": last_seq} | ({"first_seq": floor} if floor > 1 else {}),
         )

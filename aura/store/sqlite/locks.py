@@ -118,8 +118,11 @@ class Ballast:
         self._size_bytes = size_bytes
 
     def ensure(self) -> None:
-        """Make the file if it is missing. Raises `OSError` when there is no room for it. Any thread, any process."""
-        if self._path.exists():
+        """Make the file if it is missing, or shorter than it should be, as a power cut can leave it.
+
+        Raises `OSError` when there is no room for it. Any thread, any process.
+        """
+        if self._is_laid():
             return
         part = self._path.with_name(".ballast.part")  # one name: a crash leaves at most one
         fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -127,7 +130,7 @@ class Ballast:
             os.posix_fallocate(fd, 0, self._size_bytes)
             os.replace(part, self._path)
         except OSError as error:
-            if error.errno == errno.ENOENT and self._path.exists():
+            if error.errno == errno.ENOENT and self._is_laid():
                 return  # somebody else was faster with the same file
             part.unlink(missing_ok=True)
             raise
@@ -141,3 +144,9 @@ class Ballast:
         except FileNotFoundError:
             return False
         return True
+
+    def _is_laid(self) -> bool:
+        try:
+            return self._path.stat().st_size >= self._size_bytes
+        except FileNotFoundError:
+            return False

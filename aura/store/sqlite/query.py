@@ -16,7 +16,7 @@ import apsw
 
 from aura import limits
 from aura.errors import BadRequest
-from aura.store.sqlite.database import Row, SqlValue, fetch_all
+from aura.store.sqlite.database import Row, SqlValue, close_connection, fetch_all
 from aura.store.sqlite.errors import translate, translated
 
 _READING = frozenset((apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE))
@@ -133,7 +133,7 @@ class QueryConnection:
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        close_connection(self._connection)
 
     def _run(
         self,

@@ -38,9 +38,9 @@ def get_summary(connection: apsw.Connection, session_id: str) -> Summary:
 
 
 def get_row(connection: apsw.Connection, session_id: str) -> SessionRow:
-    """Return a session's row. Raises `NotFound`."""
+    """Return a session's row. Raises `NotFound`, also while it is being removed."""
     row = find_session_row(connection, session_id)
-    if row is None:
+    if row is None or row.head is None:
         raise missing(session_id)
     return row
 
@@ -132,9 +132,12 @@ def insert_fork(
     revision: str,
     at_ms: int,
 ) -> Summary:
-    """Insert a session that shares its parent's messages. Raises `Exists`."""
+    """Insert a session that shares its parent's messages. Raises `Exists`, and `NotFound` if they were pruned."""
     if find_session_row(connection, header.id) is not None:
         raise exists(header.id)
+    stored = "SELECT 1 FROM revision v JOIN session s USING (sid) WHERE v.id = ? AND v.sha256 = ? AND s.head NOT NULL"
+    if fetch_one(connection, stored, copied.id, copied.sha256) is None:
+        raise NotFound(f"session {parent.id} has no revision {copied.sha256} any more: it was pruned")
     row = _insert_row(connection, header, parent.profile)
     chain = chains.create_chain(connection, row.sid, copied.chain, copied.length)
     saved = chains.add_revision(

@@ -30,7 +30,7 @@ from aura.store import journals as j
 from aura.store import protocol as p
 from aura.store.sqlite import chains, commits, journal, journal_lines, runs, sessions, summaries
 from aura.store.sqlite.bell import Bell
-from aura.store.sqlite.database import ReaderPool, enter_wal, is_wal, make_directory, open_writer
+from aura.store.sqlite.database import ReaderPool, close_connection, enter_wal, is_wal, make_directory, open_writer
 from aura.store.sqlite.errors import translated
 from aura.store.sqlite.lease import SqliteLease
 from aura.store.sqlite.locks import Ballast, WriterLock, find_session_lock, is_session_locked
@@ -528,7 +528,7 @@ class SqliteStore:
         with translated(), ExitStack() as on_failure:
             make_directory(self._path.parent)
             connection = open_writer(self._path)
-            on_failure.callback(connection.close)
+            on_failure.callback(close_connection, connection)
             lock = WriterLock(self._path.parent)
             on_failure.callback(lock.close)
             version = find_version(connection)

@@ -11,15 +11,16 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import apsw
 
 from aura import limits
-from aura.errors import Overloaded, StoreUnavailable
+from aura.errors import CommitInDoubt, Overloaded, StoreUnavailable
 from aura.store.sqlite.bell import Bell
-from aura.store.sqlite.database import fetch_one
+from aura.store.sqlite.database import close_connection, fetch_one
 from aura.store.sqlite.errors import is_full, translate
 from aura.store.sqlite.locks import Ballast, WriterLock
 
@@ -56,6 +57,7 @@ class Writer:
         self._ballast = ballast
         self._bell = bell
         self._queue: deque[Unit[object]] = deque()
+        self._group: list[Unit[object]] = []  # under way
         self._changed = threading.Condition()
         self._closing = False
         self._wal_bytes = 0
@@ -97,15 +99,35 @@ class Writer:
             raise StoreUnavailable(f"the last writes did not reach the disk within {timeout_ms} ms")
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException:
+            self._refuse_all()  # whatever it was, nobody waits for a thread that is gone
+            raise
+        finally:
+            self._finish()
+
+    def _serve(self) -> None:
         while True:
-            units, closing = self._next_units()
-            if units:
-                self._commit_group(units)
+            self._group, closing = self._next_units()
+            if self._group:
+                self._commit_group(self._group)
                 self._checkpoint_wal()
             elif closing:
-                break
+                return
             self._look_elsewhere()
-        self._finish()
+
+    def _refuse_all(self) -> None:
+        with self._changed:
+            self._closing = True
+            waiting = list(self._queue)
+            self._queue.clear()
+        for unit in self._group:
+            if unit.begun and not unit.future.done():
+                unit.future.set_exception(CommitInDoubt("the store's writer ended during a commit"))
+        for unit in (*self._group, *waiting):
+            if not unit.future.done() and unit.begin():
+                unit.future.set_exception(StoreUnavailable("the store's writer ended"))
 
     def _next_units(self) -> tuple[list[Unit[object]], bool]:
         with self._changed:
@@ -119,7 +141,8 @@ class Writer:
         self._transact(units)
         starved = [unit for unit in units if unit.essential and is_full(unit.error)]
         if starved:  # again even if the ballast was given up before: a neighbour may have been the one too large
-            self._ballast.give_up()
+            with suppress(OSError):  # then the second try is refused as the first was
+                self._ballast.give_up()
             self._transact(starved)
         units = [unit for unit in units if unit.begin()]
         self._ring([unit for unit in units if unit.error is None])
@@ -214,7 +237,7 @@ class Writer:
             self._restart_bytes = self._wal_bytes + limits.WAL_CHECKPOINT_BYTES  # should this one not succeed
             self._restart_wal()
             self._restart_bytes = limits.WAL_RESTART_BYTES
-        except apsw.Error:
+        except (apsw.Error, OSError):
             return  # a full or busy disk: the WAL is kept, nothing is lost, and a later commit tries again
 
     def _restart_wal(self) -> None:
@@ -238,7 +261,7 @@ class Writer:
         except (apsw.Error, OSError):
             self._wal_bytes = 0  # others still read, or the disk is full or gone: the WAL stays, and nothing is lost
         finally:
-            self._connection.close()
+            close_connection(self._connection)
             self._lock.close()
 
     def _wake(self) -> None:

@@ -20,7 +20,10 @@ from aura.wire.schemas.strict import Strict, Switch, Whole, load_body, load_quer
 Pairs = Iterable[tuple[str, str]]
 
 _SIZE = f"At most {limits.TEXT_MAX_BYTES} bytes of UTF-8."
-_CURSOR = "Seq of the last event that was seen; 0 for none. Beyond the last event it is `cursor_out_of_range`."
+_CURSOR = (
+    "Seq of the last event that was seen; 0 for none. Beyond the last event, and before what was pruned, it is "
+    "`cursor_out_of_range`."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class ErrorDetailsSchema(Exact):
     retry_after_ms = count("How long to wait before trying again.", required=False)
     reason = text("What of several causes it was.", required=False)
     last_seq = count("Seq of the last event.", required=False)
+    first_seq = count("Seq of the first event that was not pruned.", required=False)
     run_id = text("The run that is in the way.", pattern=RUN_ID_PATTERN, required=False)
     candidates = texts("Session ids that begin so.", required=False)
 

@@ -238,3 +238,30 @@ def test_an_offline_command_loads_nothing_that_it_does_not_need(
     done = program.run(command=[sys.executable, "-c", WATCH, *flags, *given])
     code, loaded = json.loads(done.err.splitlines()[-1])
     assert (code, loaded) == (1 if "import" in words else 0, [])
+
+
+def test_a_pruned_journal_is_exported_verified_and_tailed_from_what_is_left(
+    site: Site, program: Program, session_id: str
+) -> None:
+    (before,) = program.json("journal", "verify", session_id)["sessions"]
+    pruned = program.run("store", "prune", "--journal", "--older-than", "0m", "--yes", "--json")
+    assert pruned.exit_code == 0, pruned
+    (found,) = program.json("journal", "verify", session_id, "--expect", before["head"])["sessions"]
+    assert found["ok"] and found["covered"] and found["head"] == before["head"]
+    assert found["first_seq"] > 1
+    text = program.export(session_id)
+    assert text.count(b"\n") == found["events"] == before["events"] - found["first_seq"] + 1
+    assert program.run("journal", "tail", session_id, "-n", "9999").out == text
+    for words in (("tail", session_id), ("export", session_id, "--output", "-")):
+        program.fails("cursor_out_of_range", "journal", *words, "--after", "0")
+    program.json("evidence", "export", session_id, "--output", "e.tar")
+    assert program.json("evidence", "verify", "e.tar", "--expect", before["head"])["ok"]
+
+
+def test_an_imported_journal_passes_the_check_of_the_store(
+    site: Site, program: Program, session_id: str, tmp_path: Path
+) -> None:
+    text = program.export(session_id)
+    other = move(site, program, session_id, tmp_path / "other")
+    other.json("journal", "import", "-", input=text)
+    assert other.json("store", "check")["clean"]

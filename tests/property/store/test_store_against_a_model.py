@@ -23,6 +23,8 @@ from aura.errors import AuraError, Busy, Exists, RequestConflict, RevisionMismat
 from aura.runs import Run, fold
 from aura.runs import accept as accept_run
 from aura.store import protocol as p
+from aura.store.care import no_progress
+from aura.store.caretaker import find_caretaker
 from aura.store.open import open_store
 from aura.wire import document
 from tests.unit.store.store_kit import NOW_MS, Keeper, exported, header, new_run, persisted, query, sha256
@@ -240,7 +242,15 @@ class StoreMachine(RuleBasedStateMachine):
             if model.run is not None:
                 assert self.store.get_run(model.run.id) == model.run
 
+    def check_sound(self) -> None:
+        caretaker = find_caretaker(self.folder)
+        assert caretaker is not None
+        unowned = {model.run.id for name, model in self.models.items() if model.run and name not in self.keepers}
+        findings = caretaker.check(quick=False, progress=no_progress).findings
+        assert {finding.code for finding in findings} <= {"run_unowned"} and len(findings) == len(unowned)
+
     def check_everything(self) -> None:
+        self.check_sound()
         for name, model in self.models.items():
             assert [item.sha256 for item in self.store.list_revisions(name)][::-1] == [r for r, _ in model.revisions]
             for revision, bodies in model.revisions:

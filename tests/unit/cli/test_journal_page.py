@@ -38,7 +38,7 @@ def test_the_page_names_the_members_of_a_bundle() -> None:
 
 def test_the_command_page_names_every_command_and_option() -> None:
     page = (DOCS / "cli.md").read_text()
-    section = page[page.index("## aura journal") : page.index("## aura openapi")]
+    section = page[page.index("## aura journal") : page.index("## aura store")]
     commands = {**{name: entry.load() for name, entry in COMMANDS.items()}, "evidence export": evidence}
     for name, command in {**commands, **{f"evidence {key}": value for key, value in evidence.commands.items()}}.items():
         assert f"`{name.split()[-1]}" in section, name

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aura import limits
 from aura.config.spec import PolicySpec, ToolsSpec
 from aura.conversation import Call
 from aura.engine.call import CANCELLED, Site, perform
@@ -274,6 +275,36 @@ def test_a_result_that_would_overfill_the_context_is_replaced(
     text = bench.ok("Probe")
     assert (text == "x" * size_bytes) is kept
     assert kept or text.startswith("The result of Probe was left out")
+
+
+@pytest.mark.parametrize("unit", ["x", "ü", "\U0001f600", "\n"])
+def test_a_result_over_the_limit_is_cut_with_a_marker_whatever_the_filters_let_through(
+    tmp_path: Path, unit: str
+) -> None:
+    text = unit * (2 * limits.RESULT_MAX_BYTES // len(unit.encode()))
+    bench = Bench(tmp_path, options={"tools": (Probe(lambda: text),), "filters": ()})
+    kept = bench.ok("Probe")
+    assert limits.RESULT_MAX_BYTES - 8 <= len(kept.encode()) <= limits.RESULT_MAX_BYTES + 64
+    left_out = len(text.encode()) - limits.RESULT_MAX_BYTES
+    head, tail = kept.split(f"\n[… {left_out} bytes left out …]\n")
+    assert text.startswith(head) and text.endswith(tail)
+    finished = bench.lane.events[-1]
+    assert isinstance(finished, ToolFinished) and finished.result == kept
+
+
+def test_a_result_at_the_limit_and_an_error_over_it(tmp_path: Path) -> None:
+    exact = "x" * limits.RESULT_MAX_BYTES
+    assert Bench(tmp_path, options={"tools": (Probe(lambda: exact),), "filters": ()}).ok("Probe") == exact
+
+    def fail() -> str:
+        raise ToolError("e" * (limits.RESULT_MAX_BYTES + 1))
+
+    bench = Bench(tmp_path, options={"tools": (Probe(fail),), "filters": ()})
+    bench.call("Probe")
+    finished = bench.lane.events[-1]
+    assert isinstance(finished, ToolFinished) and finished.error is not None
+    assert len(finished.result) <= limits.RESULT_MAX_BYTES + 64
+    assert len(finished.error) <= limits.RESULT_ERROR_MAX_BYTES + 64
 
 
 def test_a_filter_that_raises_leaves_the_result_and_a_notice(tmp_path: Path) -> None:

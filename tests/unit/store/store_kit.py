@@ -53,7 +53,11 @@ class Keeper:
     def __init__(self, store: SqliteStore, session_id: str) -> None:
         self.store = store
         self.lease = store.acquire(session_id, ME)
-        stored = store.load_conversation(session_id)
+        try:
+            stored = store.load_conversation(session_id)
+        except Exception:
+            store.release(self.lease)
+            raise
         self.header = stored.conversation.header
         self.bodies = list(stored.conversation.messages)
         self.hasher = document.Hasher()

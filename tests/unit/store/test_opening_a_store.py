@@ -144,6 +144,26 @@ def test_an_empty_file_becomes_a_store(folder: Path) -> None:
     store.close()
 
 
+def test_a_store_whose_making_was_cut_off_by_a_crash_opens_again(folder: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    connection = open_writer(made / DATABASE_NAME)
+    connection.execute("CREATE TABLE t (x)").fetchall()
+    connection.execute("BEGIN IMMEDIATE").fetchall()
+    connection.execute("DROP TABLE t").fetchall()
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    connection.cache_flush()
+    folder.mkdir(parents=True)
+    for name in ("aura.db", "aura.db-journal"):
+        shutil.copy(made / name, folder / name)
+    connection.execute("ROLLBACK").fetchall()
+    connection.execute("DROP TABLE t").fetchall()
+    connection.close()
+    with pytest.raises(StoreUnavailable, match="another program"):
+        open_store(folder)  # the table is there again, and is not ours
+    assert [path.name for path in folder.glob("*-journal")] == []
+
+
 def test_a_directory_or_file_in_the_way_is_said_clearly(tmp_path: Path) -> None:
     (tmp_path / "a" / DATABASE_NAME).mkdir(parents=True)
     (tmp_path / "b").write_text("a file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -14,6 +15,7 @@ import pytest
 from aura import events as e
 from aura import limits
 from aura.errors import (
+    CommitInDoubt,
     Internal,
     NotFound,
     Overloaded,
@@ -127,6 +129,63 @@ def test_a_unit_that_ends_the_transaction_itself_fails_its_group_only(bare: tupl
     with pytest.raises(Internal):
         writer.submit(rude, "s").result(10)
     assert writer.submit(insert, "s").result(10) == "stored"
+
+
+def test_a_ballast_that_cannot_be_given_up_does_not_end_the_writer(
+    bare: tuple[Writer, apsw.Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, _ = bare
+
+    def stuck(_ballast: Ballast) -> bool:
+        raise OSError(errno.EROFS, "read-only")
+
+    def starve(_connection: apsw.Connection) -> None:
+        raise apsw.FullError("no room")
+
+    monkeypatch.setattr(Ballast, "give_up", stuck)
+    with pytest.raises(StoreFull):
+        writer.submit(starve, "s", essential=True).result(10)
+    assert writer.submit(insert, "s").result(10) == "stored"
+
+
+def test_locks_that_fail_while_the_wal_is_begun_anew_do_not_end_the_writer(
+    bare: tuple[Writer, apsw.Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, _ = bare
+
+    def broken(_writer: Writer) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(limits, "WAL_CHECKPOINT_BYTES", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "_restart_wal", broken)
+        patch.setattr(writer, "_restart_bytes", 1)
+        assert writer.submit(insert, "s").result(10) == "stored"
+    assert writer.submit(insert, "s").result(10) == "stored"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_writer_that_ends_tells_everybody_who_waits_and_refuses_later_units(
+    bare: tuple[Writer, apsw.Connection],
+) -> None:
+    writer, _ = bare
+    begun, go_on = threading.Event(), threading.Event()
+
+    def end(_connection: apsw.Connection) -> None:
+        begun.set()
+        go_on.wait(10)
+        raise KeyboardInterrupt
+
+    under_way = writer.submit(end, "s")
+    assert begun.wait(10)
+    queued_up = writer.submit(insert, "s")
+    go_on.set()
+    with pytest.raises(CommitInDoubt):
+        under_way.result(10)
+    with pytest.raises(StoreUnavailable, match="ended"):
+        queued_up.result(10)
+    with pytest.raises(StoreUnavailable, match="closed"):
+        writer.submit(insert, "s")
 
 
 def test_a_listener_that_raises_stops_neither_the_writer_nor_the_other_listeners(
@@ -276,6 +335,13 @@ def test_the_ballast_is_made_and_given_up_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_ballast_that_a_power_cut_left_short_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / ".ballast").write_bytes(b"")
+    (tmp_path / ".ballast.part").write_bytes(b"x")
+    Ballast(tmp_path, 1 << 16).ensure()
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [(".ballast", 1 << 16)]
+
+
 def test_many_threads_may_make_the_ballast_at_once(tmp_path: Path) -> None:
     barrier, errors = threading.Barrier(16), list[Exception]()
     ballasts = [Ballast(tmp_path, 1 << 20) for _ in range(16)]
@@ -301,8 +367,6 @@ def test_many_threads_may_make_the_ballast_at_once(tmp_path: Path) -> None:
 def test_new_runs_are_refused_until_there_is_room_for_the_ballast(
     keeper: Keeper, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import errno
-
     earlier = keeper.store.accept(keeper.lease, new_run("r0"))
     (folder / ".ballast").unlink()
 
