@@ -2,7 +2,8 @@
 
 Both are one VFS over the real one, made the default of this process, so that the store under test needs no hook. Only
 files whose names begin with `aura.db` in the armed directory are touched. Shared memory and its locks are not theirs:
-apsw passes them to the real VFS, and a power cut loses both anyway.
+apsw passes them to the real VFS, and a power cut loses both anyway. Nothing is really synced: the files are of use for
+seconds.
 """
 
 from __future__ import annotations
@@ -260,7 +261,6 @@ class _File(apsw.VFSFile):
     def xSync(self, flags: int) -> None:
         if self._vfs.check("sync", self._path):
             self._vfs.sync(self._disk, self._name)
-        super().xSync(flags)
 
     def xFileSize(self) -> int:
         self._vfs.check("size", self._path)
