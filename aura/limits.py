@@ -173,3 +173,12 @@ SQL_BATCH_MS = 100  # a row waits for others at most until the first one that co
 SQL_BATCHES_COUNT = 4  # batches that wait for a slow reader of the output before the query waits too
 SQL_TEXT_MAX_BYTES = 1024 * 1024  # of the statements in a file: larger ones are not questions
 SQL_CELL_MIN_COLUMNS = 8  # a column is not made narrower to fit the terminal; then rows are shown as blocks
+
+# --- questions about the past ------------------------------------------------------------------------------------
+RUNS_LISTED_COUNT = 50  # `aura runs` without --limit: some screens
+STATS_LINES_COUNT = 20  # lost runs, live runs, open questions shown one by one: more are a matter for `aura runs`
+SEARCH_HITS_COUNT = 20  # `aura search` without --limit: what a person looks through
+LISTED_MAX_COUNT = 1_000_000  # the largest --limit: a larger one is a typing error
+SEARCH_STEP_BYTES = 256 * 1024  # messages indexed in one transaction: some 20 ms in which no server commits
+SEARCH_STEP_ROWS = 1_000  # the same, where messages are tiny
+SNIPPET_TOKENS_COUNT = 16  # words of a snippet: a line of a terminal, or two
