@@ -182,3 +182,4 @@ LISTED_MAX_COUNT = 1_000_000  # the largest --limit: a larger one is a typing er
 SEARCH_STEP_BYTES = 256 * 1024  # messages indexed in one transaction: some 20 ms in which no server commits
 SEARCH_STEP_ROWS = 1_000  # the same, where messages are tiny
 SNIPPET_TOKENS_COUNT = 16  # words of a snippet: a line of a terminal, or two
+SEARCH_SESSIONS_SHOWN_COUNT = 3  # sessions named beside a hit that several have: forks of forks may be hundreds

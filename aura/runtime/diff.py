@@ -34,7 +34,7 @@ class MessageChange:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of the document beside the messages, `meta.agent` for example. None stands for a field that is missing."""
+    """A field beside the messages, `meta.agent` for example, and its values; None where it is missing."""
 
     path: str
     old: JsonValue

@@ -70,26 +70,31 @@ class SqliteSearch:
             sql = "SELECT 1 FROM sqlite_schema WHERE name = 'message_search'"
             self._is_there = fetch_one(connection, sql) is not None  # not in an older store that cannot be written
 
-    def find(self, where: SearchQuery) -> list[Hit]:
-        """Return what the index knows of `where`, the best first.
-
-        Raises `NotFound` for an unknown session, `BadRequest` for an expression that FTS5 does not understand.
-        """
+    def check(self, where: SearchQuery) -> None:
+        """Raise `NotFound` for an unknown session, `BadRequest` for an expression that FTS5 does not understand."""
         with translated():
             if where.session_id is not None and find_session_row(self._connection, where.session_id) is None:
                 raise missing(where.session_id)
             if not self._is_there:
-                return []
-            more, values = _conditions(where)
-            scope = ("", ()) if where.session_id is None else ("WHERE s.id = ?", (where.session_id,))
-            sql = _SEGMENTS.format(where=scope[0]) + _FIND.format(more=more, tokens=limits.SNIPPET_TOKENS_COUNT)
+                return
             try:
-                rows = fetch_all(self._connection, sql, *scope[1], where.expression, *values, where.limit)
+                sql = "SELECT 1 FROM message_search WHERE message_search MATCH ? LIMIT 1"
+                fetch_all(self._connection, sql, where.expression)
             except apsw.SQLError as error:
                 raise BadRequest(
                     f"the full-text query is wrong: {error}",
                     hint="Without --fts words are taken as they are. The syntax is that of SQLite's FTS5.",
                 ) from error
+
+    def find(self, where: SearchQuery) -> list[Hit]:
+        """Return what the index knows of `where`, which passes `check`, the best first."""
+        with translated():
+            if not self._is_there:
+                return []
+            more, values = _conditions(where)
+            scope = ("", ()) if where.session_id is None else ("WHERE s.id = ?", (where.session_id,))
+            sql = _SEGMENTS.format(where=scope[0]) + _FIND.format(more=more, tokens=limits.SNIPPET_TOKENS_COUNT)
+            rows = fetch_all(self._connection, sql, *scope[1], where.expression, *values, where.limit)
             return self._read_hits(cast("list[tuple[int, int, int | None, bytes, float, str]]", rows))
 
     def count_indexed(self) -> Indexed:
