@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aura.cli.table import one_line
+from aura.cli.table import one_line, short_time
+from aura.clock import parse_time
 from aura.conversation import Message
 from aura.jsontypes import JsonValue
 from aura.runtime.history import Placed
@@ -22,9 +23,16 @@ def title_text(placed: Placed) -> str:
     message = placed.message
     place = "-" if placed.index is None else str(placed.index)
     who = f"tool {message.tool_name}".rstrip() if message.role == "tool" else message.role
-    return one_line(f"[{place}] {who}  {message.created_at[:19].replace('T', ' ')}")
+    return one_line(f"[{place}] {who}  {_time_text(message.created_at)}")
 
 
 def call_texts(message: Message) -> list[str]:
     """Return a line for each call that a message asks for."""
     return [one_line(f"{call.name} {canonical.encode(call.arguments).decode()}") for call in message.calls]
+
+
+def _time_text(text: str) -> str:
+    try:
+        return short_time(parse_time(text))
+    except ValueError:
+        return text  # an imported message may have none, or something of its own

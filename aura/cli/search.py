@@ -10,7 +10,7 @@ import click
 
 from aura import limits
 from aura.cli import streams
-from aura.cli.message_view import placed_fields, title_text
+from aura.cli.message_view import title_text
 from aura.cli.options import RootOptions, json_option
 from aura.cli.paint import Paint, stdout_paint
 from aura.cli.since import since_option
@@ -18,7 +18,7 @@ from aura.cli.table import one_line
 from aura.conversation import Role
 from aura.errors import BadRequest
 from aura.jsontypes import JsonValue
-from aura.runtime.search import Answer, Found, Indexed, Search, make_expression, opened
+from aura.runtime.search import Answer, Found, Search, make_expression, opened
 
 
 @click.command(
@@ -108,9 +108,14 @@ def answer_text(answer: Answer, paint: Paint) -> str:
 
 
 def _hit_fields(hit: Found) -> dict[str, JsonValue]:
+    message = hit.message
     return {
         "session_ids": list(hit.session_ids),
-        **placed_fields(hit.placed),
+        "index": hit.index,
+        "message_id": message.id or None,
+        "role": message.role,
+        "tool_name": message.tool_name or None,
+        "created_at": message.created_at or None,
         "rank": hit.rank,
         "snippet": hit.snippet,
         "matches": [[start, end] for start, end in hit.matches],
@@ -146,7 +151,8 @@ def _flat(text: str) -> str:
 
 
 def _missing_text(answer: Answer) -> str:
-    return f"{answer.not_indexed} messages are not in the index and were not searched: {answer.reason}"
+    what = "1 message is" if answer.not_indexed == 1 else f"{answer.not_indexed} messages are"
+    return f"{what} not in the index and could not be searched: {answer.reason}"
 
 
 def _rebuild(search: Search, progress: _Progress, as_json: bool, *, last: bool) -> None:
@@ -167,11 +173,10 @@ class _Progress:
         self._on = sys.stderr is not None and sys.stderr.isatty()
         self._shown = False
 
-    def show(self, state: Indexed) -> None:
-        """Say how far it is, once there is more than one step to do."""
-        if self._on and (state.missing or self._shown):
-            total = state.indexed + state.missing
-            streams.write_stderr(f"\r\x1b[Kindexing messages: {state.indexed:,} of {total:,}")
+    def show(self, left: int) -> None:
+        """Say how many messages are left, when one step was not enough."""
+        if self._on and (left or self._shown):
+            streams.write_stderr(f"\r\x1b[Kindexing new messages: {left:,} left")
             self._shown = True
 
     def clear(self) -> None:

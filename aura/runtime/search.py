@@ -72,11 +72,12 @@ class Search:
         roles: frozenset[Role] = frozenset(),
         since_ms: int | None = None,
         limit: int,
-        progress: Callable[[Indexed], object] = lambda _: None,
+        progress: Callable[[int], object] = lambda _: None,
     ) -> Answer:
         """Bring the index up to date, then return what it knows of an FTS5 `expression`.
 
-        `progress` is told of each step. Where the store cannot be written, what is indexed is searched. Raises
+        `progress` is told after each step how many messages are left. Where the store cannot be written, what is
+        indexed is searched. Raises
         `InvalidId`, `NotFound` for an unknown session, `BadRequest` for an expression that FTS5 does not understand.
         """
         if session_id is not None:
@@ -92,7 +93,7 @@ class Search:
             reason=reason,
         )
 
-    def catch_up(self, progress: Callable[[Indexed], object] = lambda _: None) -> str | None:
+    def catch_up(self, progress: Callable[[int], object] = lambda _: None) -> str | None:
         """Bring the index up to date; return why that was not possible, or None."""
         try:
             self._index.catch_up(progress)
@@ -100,7 +101,7 @@ class Search:
             return error.message
         return None
 
-    def rebuild(self, progress: Callable[[Indexed], object] = lambda _: None) -> Indexed:
+    def rebuild(self, progress: Callable[[int], object] = lambda _: None) -> Indexed:
         """Make the index anew. Raises `StoreUnavailable` where the store cannot be written."""
         self._index.clear()
         self._index.catch_up(progress)

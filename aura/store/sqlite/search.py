@@ -43,12 +43,11 @@ _FIND = """
     WHERE message_search MATCH ? AND m.idx < (SELECT until FROM reach WHERE reach.chain = m.chain) {more}
     ORDER BY f.rank LIMIT ?
 """
-# A message's own time where it has one; else when the first revision with it was saved.
+# What stands in a chain below the length that it had then is older. A message's own time, if it has one, may say more.
+_OLD = ", old (chain, length) AS MATERIALIZED (SELECT chain, max(length) FROM revision WHERE at_ms < ? GROUP BY chain)"
 _SINCE = """
-    AND coalesce(CAST(unixepoch(m.body ->> '$.created_at', 'subsec') * 1000 AS INTEGER),
-                 (SELECT min(v.at_ms) FROM chain c JOIN revision v USING (sid)
-                  WHERE c.id = m.chain AND v.chain = c.id AND v.length > m.idx),
-                 (SELECT s.updated_at_ms FROM chain c JOIN session s USING (sid) WHERE c.id = m.chain)) >= ?
+    AND m.idx >= coalesce((SELECT length FROM old WHERE old.chain = m.chain), 0)
+    AND coalesce(CAST(unixepoch(m.body ->> '$.created_at', 'subsec') * 1000 AS INTEGER) >= ?, 1)
 """
 _SESSIONS = """
     SELECT h.key, s.id FROM json_each(?) h
@@ -91,34 +90,30 @@ class SqliteSearch:
         with translated():
             if not self._is_there:
                 return []
-            more, values = _conditions(where)
-            scope = ("", ()) if where.session_id is None else ("WHERE s.id = ?", (where.session_id,))
-            sql = _SEGMENTS.format(where=scope[0]) + _FIND.format(more=more, tokens=limits.SNIPPET_TOKENS_COUNT)
-            rows = fetch_all(self._connection, sql, *scope[1], where.expression, *values, where.limit)
+            sql, values = _statement(where)
+            rows = fetch_all(self._connection, sql, *values)
             return self._read_hits(cast("list[tuple[int, int, int | None, bytes, float, str]]", rows))
 
     def count_indexed(self) -> Indexed:
         """Return how many messages are in the index, and how many are not yet."""
         with translated():
-            if not self._is_there:
-                return Indexed(0, self._read_number("SELECT count(*) FROM message"))
-            sql = "SELECT count(*) FROM message WHERE id {} (SELECT mark FROM message_search_mark)"
-            return Indexed(self._read_number(sql.format("<=")), self._read_number(sql.format(">")))
+            missing_count = self._count_missing()
+            return Indexed(self._read_number("SELECT count(*) FROM message") - missing_count, missing_count)
 
-    def catch_up(self, progress: Callable[[Indexed], object]) -> None:
-        """Bring into the index what is in the store now, and tell of each step; what comes meanwhile is not waited for.
+    def catch_up(self, progress: Callable[[int], object]) -> None:
+        """Bring into the index what is in the store now; what comes meanwhile is not waited for.
 
-        Raises `StoreUnavailable` and `StoreFull` where nothing can be written; the steps before stay done.
+        `progress` is told after each step how many messages are left. Raises `StoreUnavailable` and `StoreFull` where
+        nothing can be written; the steps before stay done.
         """
         with translated():
+            left = self._count_missing()
             last = self._read_number("SELECT coalesce(max(id), 0) FROM message")
-        state = self.count_indexed()
-        while state.missing > 0:
+        done = left == 0
+        while not done:
             added, done = self._write(lambda connection: _step(connection, last))
-            state = Indexed(state.indexed + added, max(0, state.missing - added))
-            progress(state)
-            if done:
-                return
+            left = max(0, left - added)
+            progress(left)
 
     def clear(self) -> None:
         """Empty the index, so that the next `catch_up` makes all of it. Raises `StoreUnavailable`."""
@@ -143,6 +138,11 @@ class SqliteSearch:
             for key, (_, idx, ordinal, body, rank, snippet) in enumerate(rows)
             if key in sessions
         ]
+
+    def _count_missing(self) -> int:
+        if not self._is_there:
+            return self._read_number("SELECT count(*) FROM message")
+        return self._read_number("SELECT count(*) FROM message WHERE id > (SELECT mark FROM message_search_mark)")
 
     def _read_number(self, sql: str) -> int:
         row = fetch_one(self._connection, sql)
@@ -193,7 +193,8 @@ def _step(connection: apsw.Connection, last: int) -> tuple[int, bool]:
         mark = rows[taken - 1][0]
         fetch_all(connection, sql, mark)
         fetch_all(connection, "UPDATE message_search_mark SET mark = ?", mark)
-    return taken, taken == len(rows) < limits.SEARCH_STEP_ROWS
+    is_last = len(rows) < limits.SEARCH_STEP_ROWS or rows[-1][0] >= last
+    return taken, is_last and taken == len(rows)
 
 
 def _clear(connection: apsw.Connection) -> tuple[int, bool]:
@@ -202,12 +203,19 @@ def _clear(connection: apsw.Connection) -> tuple[int, bool]:
     return 0, False
 
 
-def _conditions(where: SearchQuery) -> tuple[str, tuple[SqlValue, ...]]:
-    more, values = "", list[SqlValue]()
+def _statement(where: SearchQuery) -> tuple[str, tuple[SqlValue, ...]]:
+    """Return the SQL that finds, and its values."""
+    scope, old, more = "", "", ""
+    before, after = list[SqlValue](), list[SqlValue]()
+    if where.session_id is not None:
+        scope = "WHERE s.id = ?"
+        before.append(where.session_id)
     if where.roles:
-        more += f"AND m.role IN ({', '.join('?' * len(where.roles))})"
-        values += sorted(where.roles)
+        more = f"AND m.role IN ({', '.join('?' * len(where.roles))})"
+        after += sorted(where.roles)
     if where.since_ms is not None:
-        more += _SINCE
-        values.append(where.since_ms)
-    return more, tuple(values)
+        old, more = _OLD, more + _SINCE
+        before.append(where.since_ms)
+        after.append(where.since_ms)
+    sql = _SEGMENTS.format(where=scope) + old + _FIND.format(more=more, tokens=limits.SNIPPET_TOKENS_COUNT)
+    return sql, (*before, where.expression, *after, where.limit)
