@@ -47,7 +47,9 @@ class Program:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         settings = {"env": self.environment, "cwd": self.home.parent, "timeout": TIMEOUT_S} | pipes | settings
         done = subprocess.run([*self.command, *words], **settings, check=False)
-        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), (done.stderr or b"").decode()
+        )
 
     def text(self, *words: str, **settings: Any) -> str:
         """Run a command that succeeds without a word on standard error; return what it prints."""

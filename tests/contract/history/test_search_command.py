@@ -100,6 +100,19 @@ def test_the_index_is_made_anew_on_demand(program):
     assert len(program.json("search", "--rebuild", "hen")["hits"]) == 1
 
 
+def test_a_terminal_shows_how_much_is_left_to_index_and_nothing_stays_of_it(program):
+    import_session(program, "a", *(f"fox {number}" for number in range(2500)))
+    ours, theirs = os.openpty()
+    try:
+        done = program.run("search", "fox", "--limit", "1", "--json", stderr=theirs)
+    finally:
+        os.close(theirs)
+    seen = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["hits"]) == 1
+    assert "indexing new messages: 1,500 left" in seen and seen.endswith("\r\x1b[K")
+
+
 @pytest.fixture
 def sealed(program):
     """Makes the store read-only, as it is now. Root's program runs without the right to ignore that."""

@@ -248,6 +248,16 @@ def test_the_text_is_not_stored_a_second_time(keeper, search, folder):
     ]
 
 
+def test_a_million_characters_of_a_message_are_searched(keeper, search, folder):
+    long = "word " * 200_000
+    call = Call("c", "Write", {"content": "x " * 600_000 + "walrus"})
+    keeper.save([Message("assistant", f"start {long} end", id="m", calls=(call,))])
+    keeper.save([Message("tool", "done", id="t", tool_call_id="c")])
+    assert found(search, '"start"') == found(search, '"write"') == [(("s1",), 0)]
+    assert found(search, '"end" OR "walrus"') == []
+    integrity(folder)
+
+
 def test_imported_sessions_are_found_too(store, search):
     store.import_session(parsed("other", "an imported fox"), freeze=True, at_ms=NOW_MS)
     assert found(search, '"fox"') == [(("other",), 0)]

@@ -3,19 +3,20 @@
 -- message.id, from the mark on. A program that knows only the schema before this one may go on writing.
 
 -- What of a message is searched: its text, and the names and arguments of the calls it asks for, without the escapes of
--- JSON. Thinking is not. There is no json_each in it, because FTS5 reads its content without virtual tables.
--- Deleting from the index takes the same words out again, so a change of this view needs an index made anew.
+-- JSON; of each a million characters, so that no step of the index keeps writers waiting long. Thinking is not searched.
+-- There is no json_each in it, because FTS5 reads its content without virtual tables. Deleting from the index takes the same
+-- words out again, so a change of this view needs an index made anew.
 CREATE VIEW message_text AS
-SELECT m.id, json_extract(m.body, '$.Content') AS content,
+SELECT m.id, substr(json_extract(m.body, '$.Content'), 1, 1000000) AS content,
        (WITH RECURSIVE call (n) AS (
             SELECT 0 WHERE json_array_length(m.body, '$.calls') > 0
             UNION ALL
             SELECT n + 1 FROM call WHERE n + 1 < json_array_length(m.body, '$.calls')
         )
-        SELECT group_concat(
+        SELECT substr(group_concat(
             json_extract(m.body, '$.calls[' || n || '].name') || ' ' || replace(replace(replace(replace(replace(replace(
                 json_extract(m.body, '$.calls[' || n || '].arguments'),
-                '\\', ' '), '\n', ' '), '\r', ' '), '\t', ' '), '\"', ' '), '\u', ' '), char(10))
+                '\\', ' '), '\n', ' '), '\r', ' '), '\t', ' '), '\"', ' '), '\u', ' '), char(10)), 1, 1000000)
         FROM call) AS calls
 FROM message m;
 
