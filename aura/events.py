@@ -6,7 +6,7 @@ An event says what happened, not where it is stored or how it is shown. Its cont
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 from aura.conversation import Call
@@ -27,12 +27,16 @@ class Source:
     task_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Event:
     """Base of all events. `kind` is the internal name; the catalogue maps it to a contract type."""
 
     kind: ClassVar[str]
     source: Source | None = None
+
+    def __repr__(self) -> str:
+        """Return the class and all fields. One for all: one made for each is a third of what this module costs."""
+        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in fields(self))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Usage:
     cost_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServerStarted(Event):
     """A server holds the session from now on. `resumed_revision` is None for a fresh session."""
 
@@ -65,7 +69,7 @@ class ServerStarted(Event):
     resumed_revision: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServerStopping(Event):
     """The server takes no new runs any more."""
 
@@ -73,14 +77,14 @@ class ServerStopping(Event):
     reason: StopReason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunAccepted(Event):
     """A run exists and will end in exactly one terminal record."""
 
     kind = "run.accepted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MessageUser(Event):
     """The input as it entered the conversation."""
 
@@ -89,7 +93,7 @@ class MessageUser(Event):
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunStarted(Event):
     """The input is in the conversation; the engine is at work."""
 
@@ -98,7 +102,7 @@ class RunStarted(Event):
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MessageAssistant(Event):
     """One model iteration's answer. Thinking is never part of it. `usage` is for SQL, not for the contract's data."""
 
@@ -109,7 +113,7 @@ class MessageAssistant(Event):
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ToolStarted(Event):
     """A call begins: durable before anything happens, unless the tool only reads."""
 
@@ -119,7 +123,7 @@ class ToolStarted(Event):
     args: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ToolFinished(Event):
     """A call ended. `result` is what entered the conversation; `error` is None unless status is error."""
 
@@ -131,7 +135,7 @@ class ToolFinished(Event):
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Notice(Event):
     """Something a person should know; no program decides by it."""
 
@@ -141,7 +145,7 @@ class Notice(Event):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StatusChanged(Event):
     """The engine's status line; recorded only when it differs from the last one."""
 
@@ -163,7 +167,7 @@ class Option:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class InputRequired(Event):
     """A question or an approval is pending. `expires_at_ms` None: it waits for as long as its run lives."""
 
@@ -179,7 +183,7 @@ class InputRequired(Event):
     expires_at_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class InputResolved(Event):
     """The question or approval is decided. `answer` is None when it was dismissed."""
 
@@ -189,7 +193,7 @@ class InputResolved(Event):
     answered_by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommandResult(Event):
     """What a slash command said. `error` is None when it worked."""
 
@@ -199,7 +203,7 @@ class CommandResult(Event):
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SessionPersisted(Event):
     """The session was saved. `changed` is False when the content was already stored."""
 
@@ -210,7 +214,7 @@ class SessionPersisted(Event):
     changed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SessionPersistFailed(Event):
     """A save failed; what was saved before is safe."""
 
@@ -219,7 +223,7 @@ class SessionPersistFailed(Event):
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunCancelRequested(Event):
     """Somebody asked for the run to be cancelled. It is a request, not a result."""
 
@@ -228,7 +232,7 @@ class RunCancelRequested(Event):
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunFinished(Event):
     """The engine is done with the run; the session is not yet known to be safe."""
 
@@ -238,14 +242,14 @@ class RunFinished(Event):
     result: RunResult | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunPersisted(Event):
     """Terminal: the session holds what the run did."""
 
     kind = "run.persisted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunPersistFailed(Event):
     """Terminal: the run's outcome stands, but its last save failed."""
 
@@ -253,7 +257,7 @@ class RunPersistFailed(Event):
     error: RunError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunLost(Event):
     """Terminal: the server that held the run is gone. `revision` and `messages` describe the session found later."""
 

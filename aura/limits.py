@@ -37,7 +37,7 @@ FEED_EVENTS_BYTES = 4 * 1024 * 1024  # and their size: 512 results of a megabyte
 FEED_RETRY_MS = 1_000  # after the store could not be read
 TRANSIENT_QUEUE_COUNT = 1024  # per stream; older live deltas are dropped, durable events supersede them
 DELTA_INTERVAL_MS = 25  # deltas of one message are coalesced to at most one per interval (DESIGN 3)
-RECORD_DELAY_MS = 40  # an event that need not be durable at once waits this long to share a commit
+RECORD_DELAY_MS = 5  # an event that need not be durable at once waits so long for others to share its commit
 
 # --- runs --------------------------------------------------------------------------------------------------------
 MAX_STEPS_DEFAULT = 50  # model calls of one turn (engine.md 1.6)

@@ -8,51 +8,25 @@ business.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from aura import events as e
 from aura import limits
 from aura.clock import format_time
-from aura.config.spec import AgentSpec
 from aura.conversation import Message, MessageType
 from aura.engine import batch
+from aura.engine.agent import Agent
 from aura.engine.call import CallResult
-from aura.engine.filters.base import ContextUse
 from aura.engine.history import History
 from aura.engine.lane import InputRequired, Lane, PersistFailed, TurnOutcome
 from aura.engine.progress import Waiting, show_deltas
-from aura.engine.providers.base import Provider, ProviderError, Reply, Request
+from aura.engine.providers.base import ProviderError, Reply, Request
 from aura.engine.retry import stream_with_retry
 from aura.engine.scope import Cancelled, Reason
 from aura.engine.tools import todos
-from aura.engine.tools.toolbox import Toolbox
 from aura.ids import new_message_id
 from aura.runs import Outcome, RunError
 
 _NUDGE = "Items of the todo list are not completed. Go on with them, and keep the list up to date."
-
-
-@dataclass(slots=True)
-class Gauge:
-    """How full the model's context is, in tokens; 0 when unknown. The run thread writes it, filters read it."""
-
-    used: int = 0
-    window: int = 0
-
-    def read(self) -> ContextUse:
-        """Return both numbers as filters take them."""
-        return ContextUse(used_tokens=self.used, window_tokens=self.window)
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """An agent that is ready to work: spec, provider, tools, rendered prompt, and the gauge of its context."""
-
-    spec: AgentSpec
-    provider: Provider
-    toolbox: Toolbox
-    prompt: str
-    gauge: Gauge
 
 
 def run_turn(lane: Lane, agent: Agent, history: History, text: str) -> TurnOutcome:

@@ -14,6 +14,7 @@ from aura.config.homes import Homes
 from aura.config.prompt import prompt_variables, render_prompt
 from aura.config.resolve import get_agent, load_configuration, secret_values, secret_variables, with_overrides
 from aura.config.spec import Configuration, ProviderSpec
+from aura.engine.agent import Agent, Gauge
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
 from aura.engine.mcp.servers import McpServers
@@ -23,7 +24,6 @@ from aura.engine.tools.done import DoneTool
 from aura.engine.tools.reads import ReadTracker
 from aura.engine.tools.registry import BUILT_IN
 from aura.engine.tools.toolbox import Toolbox
-from aura.engine.turn import Agent, Gauge
 from aura.runtime.selection import Selection
 
 

@@ -23,7 +23,6 @@ from aura.errors import NotFound
 from aura.ids import check_session_id, new_session_id
 from aura.runtime.agents import AgentFactory, make_factory
 from aura.runtime.alarm import AlarmThread
-from aura.runtime.commands.custom import shadowed_notices
 from aura.runtime.commit import find_commit
 from aura.runtime.current import mcp_notices, restore_agent
 from aura.runtime.feeds import Feeds, Signal
@@ -137,6 +136,10 @@ def _create_session(store: Store, clock: Clock) -> str:
 def _notices(factory: AgentFactory) -> list[e.Notice]:
     """Return what the configuration and, once the agent is made, its MCP servers want said at the start."""
     configuration = factory.configuration
-    texts = (*configuration.notices, *shadowed_notices(configuration.commands))
+    texts = list(configuration.notices)
+    if configuration.commands:
+        from aura.runtime.commands.custom import shadowed_notices
+
+        texts += shadowed_notices(configuration.commands)
     config = [e.Notice(level="warning", origin="config", message=text) for text in texts]
     return [*config, *mcp_notices(factory.servers)]

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from aura import events as e
 from aura.config.resolve import get_agent
 from aura.config.spec import AgentSpec, CommandSpec, Configuration
+from aura.engine.agent import Agent
 from aura.engine.history import History
 from aura.engine.mcp.servers import McpServers
 from aura.engine.providers.base import ProviderError
 from aura.engine.scope import Scope
-from aura.engine.turn import Agent
 from aura.errors import AuraError, Internal, provider_failure
 from aura.jsontypes import JsonObject
 from aura.runtime.agents import AgentFactory, Candidate

@@ -51,6 +51,7 @@ class Feed:
         self._head = head
         self._window: tuple[EventRow, ...] = ()
         self._live: tuple[deque[Transient], ...] = ()
+        self._signals: tuple[Signal, ...] = (signal,)
         self._lock = threading.Lock()
 
     @property
@@ -71,14 +72,30 @@ class Feed:
         """Add committed events, in order. The feeds' thread only."""
         self._window = _newest((*self._window, *rows))
         self._head = rows[-1].seq
-        self.signal.ring()
+        self.ring()
 
     def show(self, item: Transient) -> None:
         """Give a live item to the readers that asked for such. Any thread."""
         for queue in self._live:
             queue.append(item)
         if self._live:
-            self.signal.ring()
+            self.ring()
+
+    def ring(self) -> None:
+        """Wake all readers. Any thread."""
+        for signal in self._signals:
+            signal.ring()
+
+    @contextmanager
+    def ringing(self, signal: Signal) -> Iterator[None]:
+        """Ring `signal` too, for a reader that cannot wait on the feed's own: that one may belong to a hub."""
+        with self._lock:
+            self._signals = (*self._signals, signal)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._signals = tuple(other for other in self._signals if other is not signal)
 
     @contextmanager
     def transients(self) -> Iterator[deque[Transient]]:
@@ -148,7 +165,7 @@ class Feeds:
             feeds = [feed for feed, _ in self._feeds.values()]
         self._thread.join()
         for feed in feeds:
-            feed.signal.ring()
+            feed.ring()
 
     def _ring(self, sessions: frozenset[str] | None) -> None:
         with self._changed:

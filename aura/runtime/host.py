@@ -16,12 +16,10 @@ from aura import events as e
 from aura.clock import Clock
 from aura.engine.lane import TurnOutcome
 from aura.engine.scope import Alarm, Scope
-from aura.engine.turn import run_turn
 from aura.errors import AuraError, Busy, CommitInDoubt, ShuttingDown
 from aura.events import StopReason
 from aura.jsontypes import JsonObject
 from aura.runs import NewRun, Run, RunError
-from aura.runtime.commands.dispatch import check_command, run_command
 from aura.runtime.current import CurrentAgent
 from aura.runtime.feeds import Feeds
 from aura.runtime.inbox import Inbox
@@ -84,6 +82,8 @@ class Host:
 
     def check_command(self, text: str) -> None:
         """Raise `BadRequest` unless `text` is a command that this session takes."""
+        from aura.runtime.commands.dispatch import check_command
+
         check_command(text, self._current.commands)
 
     def accept(self, new: NewRun) -> Accepted:
@@ -181,9 +181,14 @@ class Host:
                 settle(session, run.id, outcome, reason, self._gave_up, self._log)
 
     def _outcome(self, run: Run, text: str, lane: MainLane) -> TurnOutcome:
+        # Imported by the first run that needs them: a server is ready the sooner.
         try:
             if run.kind == "command":
+                from aura.runtime.commands.dispatch import run_command
+
                 return run_command(lane, self._current, self._session.saver.history, text)
+            from aura.engine.turn import run_turn
+
             return run_turn(lane, self._current.agent, self._session.saver.history, text)
         except Exception as error:  # noqa: BLE001 a fault of ours must not leave a run without its terminal record
             fault_id = self._log.fault(run.id, error)

@@ -19,6 +19,7 @@ from aura.events import Delta, Transient
 from aura.jsontypes import JsonObject
 from aura.runtime.feeds import Feed
 from aura.runtime.service import Service
+from aura.runtime.signals import ThreadSignal
 from aura.wire import canonical
 
 
@@ -36,6 +37,7 @@ class Transcript:
         self._service = service
         self._feed: Feed = service.open_feed()
         self._after = self._feed.head
+        self._signal = ThreadSignal()  # the feed's own may be the hub's, and this is another thread
         self._closing = threading.Event()
         self._thinking = ""
         self._thread = threading.Thread(target=self._run, name="aura-transcript", daemon=True)
@@ -44,15 +46,15 @@ class Transcript:
     def close(self) -> None:
         """Write what is committed, then end. Returns when the file is closed."""
         self._closing.set()
-        self._feed.signal.ring()
+        self._signal.ring()
         self._thread.join()
         self._service.release_feed(self._feed)
         self._file.close()
 
     def _run(self) -> None:
-        with self._feed.transients() as live:
+        with self._feed.transients() as live, self._feed.ringing(self._signal):
             while True:
-                seen = self._feed.signal.generation
+                seen = self._signal.generation
                 closing = self._closing.is_set()
                 try:
                     wrote = self._write_new(live)
@@ -62,7 +64,7 @@ class Transcript:
                 if closing and not wrote:
                     return
                 if not wrote:
-                    self._feed.signal.wait(seen, limits.FOLLOW_TICK_MS)
+                    self._signal.wait(seen, limits.FOLLOW_TICK_MS)
 
     def _write_new(self, live: deque[Transient]) -> bool:
         self._collect_thinking(live)

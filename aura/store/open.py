@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aura.store.sqlite.database import DATABASE_NAME
 from aura.store.sqlite.existing import find_database, open_existing
-from aura.store.sqlite.query import QueryConnection
 from aura.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from aura.store.sqlite.query import QueryConnection
 
 
 def find_store(directory: Path) -> SqliteStore | None:
@@ -42,6 +45,8 @@ def find_query_connection(directory: Path) -> QueryConnection | None:
         return None
     connection, current = open_existing(path)
     if current or not os.access(directory, os.W_OK):
+        from aura.store.sqlite.query import QueryConnection
+
         return QueryConnection(connection)
     connection.close()
     _open(path).close()

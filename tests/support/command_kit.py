@@ -16,12 +16,12 @@ from aura.config.homes import Homes
 from aura.config.resolve import Overrides
 from aura.config.spec import Configuration
 from aura.conversation import Call, Message
+from aura.engine.agent import Agent
 from aura.engine.history import History
 from aura.engine.io import IoThread
 from aura.engine.lane import TurnOutcome
 from aura.engine.mcp.servers import McpServers
 from aura.engine.scope import Scope
-from aura.engine.turn import Agent
 from aura.runtime.agents import AgentFactory, Candidate, make_factory
 from aura.runtime.commands.dispatch import check_command, run_command
 from aura.runtime.current import CurrentAgent, restore_agent

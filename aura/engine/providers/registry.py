@@ -6,8 +6,6 @@ from aura.clock import Clock, SystemClock
 from aura.config.spec import ProviderSpec
 from aura.engine.io import IoThread
 from aura.engine.providers.base import Provider
-from aura.engine.providers.chat import ChatProvider
-from aura.engine.providers.endpoint import endpoint_of
 from aura.errors import ConfigInvalid
 
 
@@ -18,6 +16,9 @@ def build_provider(spec: ProviderSpec, io: IoThread, clock: Clock | None = None)
     provider keeps connections. Raises `ConfigInvalid`, naming file and key.
     """
     if spec.type != "script":
+        from aura.engine.providers.chat import ChatProvider
+        from aura.engine.providers.endpoint import endpoint_of
+
         return ChatProvider(endpoint_of(spec), io, clock or SystemClock())
     from aura.engine.providers.script import ScriptProvider
     from aura.engine.providers.script_file import read_script

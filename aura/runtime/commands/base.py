@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aura.config.resolve import Overrides
+from aura.engine.agent import Agent
 from aura.engine.history import History
 from aura.engine.lane import Lane
-from aura.engine.turn import Agent
 from aura.runtime.agents import Candidate
 from aura.runtime.commands.parsing import Invocation
 from aura.runtime.current import CurrentAgent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import apsw
@@ -157,8 +157,7 @@ def add_revision(
         *values,
     )
     assert inserted is not None and isinstance(inserted[0], int)
-    return replace(
-        row,
+    return row._replace(
         head=inserted[0],
         title=header.title,
         created_at_ms=parse_time(header.created_at),

@@ -3,8 +3,6 @@ them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import apsw
 
 from aura.runs import NewRun
@@ -34,7 +32,7 @@ def commit(connection: apsw.Connection, lease: SqliteLease, batch: Batch, at_ms:
     if old.last_batch == batch.id:
         return _repeat(connection, old, batch)
     sessions.check_not_frozen(old)
-    row = replace(lease.claim(old), last_batch=batch.id, last_batch_seq=old.last_seq + 1)
+    row = lease.claim(old)._replace(last_batch=batch.id, last_batch_seq=old.last_seq + 1)
     row, run = journal.append(connection, row, batch.events)
     if batch.checkpoint is not None:
         rowid = _find_run_rowid(connection, batch)

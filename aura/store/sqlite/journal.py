@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import apsw
@@ -115,4 +115,4 @@ def _insert(
     fetch_all(connection, _INSERT_EVENT, *values)
     projections.apply(connection, row.sid, rowid, item.event, seq, item.at_ms)
     persisted_seq = seq if isinstance(item.event, e.SessionPersisted) else row.persisted_seq
-    return replace(row, last_seq=seq, chain_hash=chain_hash, persisted_seq=persisted_seq)
+    return row._replace(last_seq=seq, chain_hash=chain_hash, persisted_seq=persisted_seq)

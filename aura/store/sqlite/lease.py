@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aura.errors import LeaseLost
 from aura.store.protocol import Holder
@@ -34,4 +34,4 @@ class SqliteLease:
             return row
         if row.epoch != self.epoch - 1:
             raise LeaseLost(f"session {row.id} is held by another process now")
-        return replace(row, epoch=self.epoch, holder=self.token, holder_pid=self.holder.pid, holder_url=self.holder.url)
+        return row._replace(epoch=self.epoch, holder=self.token, holder_pid=self.holder.pid, holder_url=self.holder.url)

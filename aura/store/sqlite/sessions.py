@@ -244,7 +244,7 @@ def _insert_row(connection: apsw.Connection, header: Header, profile: str) -> Se
         last_batch_seq=None,
         profile=profile,
     )
-    return replace(row, sid=insert_session_row(connection, row))
+    return row._replace(sid=insert_session_row(connection, row))
 
 
 def _encode_cursor(updated_at_ms: int, session_id: str) -> str:

@@ -145,7 +145,7 @@ class Writer:
             self._connection.execute("BEGIN IMMEDIATE").fetchall()
             begun = [unit for unit in units if unit.begin()]  # not before the locks are held: see `wait`
             for unit in begun:
-                self._attempt(unit)
+                self._attempt(unit, alone=len(begun) == 1)
             done = any(unit.error is None for unit in begun)
             self._connection.execute("COMMIT" if done else "ROLLBACK").fetchall()
             self.commit_count += done
@@ -157,7 +157,13 @@ class Writer:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK").fetchall()
 
-    def _attempt(self, unit: Unit[object]) -> None:
+    def _attempt(self, unit: Unit[object], *, alone: bool) -> None:
+        if alone:  # its failure rolls the whole transaction back
+            try:
+                unit.value = unit.work(self._connection)
+            except Exception as error:  # noqa: BLE001 - delivered to the waiting caller
+                unit.error = error
+            return
         self._connection.execute("SAVEPOINT unit").fetchall()
         try:
             unit.value = unit.work(self._connection)

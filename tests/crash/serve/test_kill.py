@@ -113,7 +113,7 @@ def test_whatever_was_told_survives_kills_at_random_points(site: Site) -> None:
         checked_revisions = check_revisions(site, checked_revisions, told)
         until(lambda: not site.strays(), f"the end of the killed server's processes, {told}")
     assert server.stop() == 0
-    assert check_revisions(site, 0, f"the end of seed {SEED}") > POINTS
+    assert check_revisions(site, 0, f"the end of seed {SEED}") > POINTS / 2, "the kills came before much was saved"
     assert len(witness.runs) > POINTS / 2, "the kills came before any work was done"
     assert not site.rows("SELECT 1 FROM run WHERE state NOT IN ('persisted', 'lost')")
     assert site.rows("PRAGMA integrity_check") == [("ok",)]

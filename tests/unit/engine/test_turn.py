@@ -13,12 +13,13 @@ from aura import events as e
 from aura import limits
 from aura.config.spec import AgentSpec, ModelSpec, PolicySpec, ProviderSpec, ToolsSpec
 from aura.conversation import Call, Message, find_broken_pair
+from aura.engine.agent import Agent, Gauge
 from aura.engine.history import History
 from aura.engine.lane import Answer, PersistFailed, TurnOutcome
 from aura.engine.providers.base import OnDelta, ProviderError, Reply, Request
 from aura.engine.scope import Cancelled, Reason, Scope
 from aura.engine.tools.toolbox import Toolbox
-from aura.engine.turn import Agent, Gauge, run_turn
+from aura.engine.turn import run_turn
 from aura.events import Event, Transient
 from aura.runs import RunError
 from tests.support.lane import RecordingLane

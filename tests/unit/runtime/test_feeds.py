@@ -137,3 +137,18 @@ def test_live_items_go_to_those_who_asked_and_the_oldest_are_dropped(feeds: Feed
     feed.show(Delta("m", 0, "late"))
     assert len(one) == limits.TRANSIENT_QUEUE_COUNT
     assert one[-1] != Delta("m", 0, "late")
+
+
+def test_a_reader_with_a_signal_of_its_own_is_rung_as_long_as_it_reads(feeds: Feeds, store: FakeStore) -> None:
+    feed, own = feeds.open(SESSION), ThreadSignal()
+    with feed.ringing(own):
+        before = own.generation
+        commit(store, 4)
+        wait_for_head(feed, 4)
+        own.wait(before, WAIT_S * 1000)
+        assert own.generation > before
+        after = own.generation
+        feed.ring()
+        assert own.generation == after + 1
+    feed.ring()
+    assert own.generation == after + 1

@@ -13,10 +13,10 @@ import pytest
 from aura.clock import SystemClock, format_time
 from aura.config.spec import AgentSpec, ModelSpec, ProviderSpec, ToolsSpec
 from aura.conversation import Call, Header
+from aura.engine.agent import Agent, Gauge
 from aura.engine.providers.base import OnDelta, Reply, Request
 from aura.engine.scope import Scope
 from aura.engine.tools.toolbox import Toolbox
-from aura.engine.turn import Agent, Gauge
 from aura.errors import Busy, CommitInDoubt, ConfigInvalid, LeaseLost, RequestConflict, ShuttingDown
 from aura.ids import new_run_id
 from aura.jsontypes import JsonObject
@@ -237,13 +237,13 @@ def test_a_host_whose_session_was_taken_over_ends_its_run_without_writing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.model.go.clear()
-    bench.accept("r1")
 
     def lost(lease: p.Lease, batch: p.Batch) -> Future[p.Receipt]:
         raise LeaseLost("another process holds it")
 
     commits: Callable[[p.Lease, p.Batch], Future[p.Receipt]] = lost
     monkeypatch.setattr(bench.store, "commit", commits)
+    bench.accept("r1")
     before = bench.store.read_last_seq(SESSION)
     bench.model.go.set()
     assert bench.finish("r1").terminal is False
