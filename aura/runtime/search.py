@@ -131,7 +131,7 @@ def make_expression(text: str) -> str:
     the phrase of its parts. Raises `BadRequest` when there is no letter and no digit in it.
     """
     terms = []
-    for match in _WORD.finditer(text):
+    for match in _WORD.finditer(text.replace("\0", " ")):  # where FTS5 would see the end of the text
         phrase, star, word = match.groups()
         if phrase is None:
             star = "*" if word.endswith("*") else ""

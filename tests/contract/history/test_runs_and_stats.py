@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import apsw
 import pytest
 
 from tests.contract.history.conftest import Program
@@ -87,3 +88,17 @@ def test_a_live_server_is_seen_as_the_holder_of_its_run(site: Site):
     assert (live["state"], live["held"]) == ("running", True)
     assert ids(program.json("runs", "--state", "live")) == [live["run_id"]]
     assert "running" in program.text("runs") and "no server" not in program.text("stats")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("runs",), ("stats",), ("search", "login"), ("search", "--rebuild"), ("session", "log", "api")],
+    ids=" ".join,
+)
+def test_a_store_of_a_newer_program_is_refused_and_left_as_it_was(told, words):
+    connection = apsw.Connection(str(told.store / "aura.db"))
+    connection.execute("PRAGMA user_version = 99").fetchall()
+    connection.close()
+    before = (told.store / "aura.db").read_bytes()
+    assert "newer" in told.fails("store_unavailable", *words)["hint"]
+    assert (told.store / "aura.db").read_bytes() == before

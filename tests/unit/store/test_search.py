@@ -258,6 +258,12 @@ def test_a_million_characters_of_a_message_are_searched(keeper, search, folder):
     integrity(folder)
 
 
+def test_what_stands_behind_a_nul_is_found_too(keeper, search, folder):
+    keeper.save([Message("tool", "binary\0 walrus", id="t0")])
+    assert found(search, '"walrus"') == [(("s1",), 0)]
+    integrity(folder)
+
+
 def test_imported_sessions_are_found_too(store, search):
     store.import_session(parsed("other", "an imported fox"), freeze=True, at_ms=NOW_MS)
     assert found(search, '"fox"') == [(("other",), 0)]

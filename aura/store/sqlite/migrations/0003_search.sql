@@ -4,10 +4,13 @@
 
 -- What of a message is searched: its text, and the names and arguments of the calls it asks for, without the escapes of
 -- JSON; of each a million characters, so that no step of the index keeps writers waiting long. Thinking is not searched.
--- There is no json_each in it, because FTS5 reads its content without virtual tables. Deleting from the index takes the same
--- words out again, so a change of this view needs an index made anew.
+-- There is no json_each in it, because FTS5 reads its content without virtual tables. Deleting from the index takes the
+-- same words out again, so a change of this view needs an index made anew.
 CREATE VIEW message_text AS
-SELECT m.id, substr(json_extract(m.body, '$.Content'), 1, 1000000) AS content,
+SELECT m.id,
+       CASE WHEN length(m.body) > 1000000 THEN substr(json_extract(m.body, '$.Content'), 1, 1000000)
+            ELSE json_extract(m.body, '$.Content')  -- substr would end at a NUL
+       END AS content,
        (WITH RECURSIVE call (n) AS (
             SELECT 0 WHERE json_array_length(m.body, '$.calls') > 0
             UNION ALL
