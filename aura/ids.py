@@ -48,12 +48,17 @@ def new_input_id(now_ms: int) -> str:
 
 def check_session_id(text: str) -> str:
     """Return `text` if it may name a session; raise `InvalidId` otherwise."""
-    if _SESSION_ID.fullmatch(text) and ".." not in text:
+    if is_session_id(text):
         return text
     raise InvalidId(
         f"{text[:140]!r} is not a session id",
         hint="Use 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit, without '..'.",
     )
+
+
+def is_session_id(text: str) -> bool:
+    """Tell whether `text` may name a session (interfaces.md section 2)."""
+    return _SESSION_ID.fullmatch(text) is not None and ".." not in text
 
 
 def is_run_id(text: str) -> bool:

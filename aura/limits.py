@@ -117,6 +117,10 @@ IMPORT_MAX_BYTES = 512 * 1024 * 1024  # a file to import: it is decoded in memor
 FILE_PIECE_BYTES = 1024 * 1024  # one read or write of a file: large enough that calls cost nothing
 TITLE_MAX_COLUMNS = 48  # of a title in a table: the line of a listing must fit a terminal
 
+# --- import of many ----------------------------------------------------------------------------------------------
+DETECT_LINES_COUNT = 64  # lines of a file looked at until one tells its format: some begin with records of any kind
+PROGRESS_INTERVAL_MS = 200  # how often the bar of a long import is drawn: a terminal is slower than the store
+
 # --- store: the WAL ----------------------------------------------------------------------------------------------
 WAL_RESTART_BYTES = 16 * 1024 * 1024  # readers without a gap keep the WAL growing: beyond this they are waited for
 WAL_RESTART_BUSY_MS = 100  # for at most this long, and again only after WAL_CHECKPOINT_BYTES more

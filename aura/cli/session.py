@@ -12,8 +12,12 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "messages": LazyCommand("aura.cli.session_messages:command", "Print a conversation for reading."),
     "log": LazyCommand("aura.cli.session_log:command", "List a session's revisions and what each changed."),
     "diff": LazyCommand("aura.cli.session_diff:command", "Show what changed between two revisions."),
-    "import": LazyCommand("aura.cli.session_verbs:import_command", "Store a session document."),
-    "export": LazyCommand("aura.cli.session_verbs:export_command", "Write a session's bytes to a file."),
+    "import": LazyCommand(
+        "aura.cli.session_import:command", "Store session documents, and conversations of other programs."
+    ),
+    "export": LazyCommand(
+        "aura.cli.session_export:command", "Write sessions to files, also in formats of other programs."
+    ),
     "fork": LazyCommand("aura.cli.session_verbs:fork_command", "Make a new session from another one."),
     "freeze": LazyCommand("aura.cli.session_verbs:freeze_command", "Freeze a session for ever."),
 }

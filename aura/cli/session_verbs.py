@@ -1,4 +1,4 @@
-"""`aura session show`, `import`, `export`, `fork` and `freeze` (contract.md, `aura session`; interfaces.md 3, 4 and 9).
+"""`aura session show`, `fork` and `freeze` (contract.md, `aura session`; interfaces.md 3 and 9).
 
 Each command is one verb of `aura.runtime.library`, and one answer. Errors are raised, not printed.
 """
@@ -27,43 +27,6 @@ def show_command(root: RootOptions, session_id: str, revision: str | None, as_js
         streams.write_stdout(streams.json_line(fields))
     else:
         streams.write_stdout(view.details_text(library.get_details(session_id, revision)))
-
-
-@click.command("import", help="Store the session document in FILE (- for standard input).")
-@click.argument("file", metavar="FILE")
-@click.option("--id", "session_id", metavar="ID", help="Store it under this id.  [default: the document's own]")
-@click.option("--freeze", is_flag=True, help="Freeze the stored session, for ever.")
-@json_option
-@click.pass_obj
-def import_command(root: RootOptions, file: str, session_id: str | None, freeze: bool, as_json: bool) -> None:
-    """Store a document; the same one again changes nothing."""
-    done = open_library(root).import_file(file, session_id=session_id, freeze=freeze)
-    streams.write_stdout(streams.json_line(view.imported_fields(done)) if as_json else view.imported_text(done))
-
-
-@click.command("export", help="Write a session's bytes, whose SHA-256 is its revision, to a file.")
-@click.argument("session_id", metavar="ID")
-@click.option(
-    "--output",
-    metavar="FILE",
-    required=True,
-    help="The file to make, or - for standard output; the result then goes to standard error.",
-)
-@revision_option
-@json_option
-@click.pass_obj
-def export_command(root: RootOptions, session_id: str, output: str, revision: str | None, as_json: bool) -> None:
-    """Write a session's canonical bytes."""
-    library = open_library(root)
-    if output == "-":
-        done = library.export_stream(session_id, streams.write_stdout, revision)
-    else:
-        done = library.export_file(session_id, output, revision)
-    answer = streams.json_line(view.exported_fields(done)) if as_json else view.exported_text(done)
-    if output == "-":
-        streams.write_stderr(answer)
-    else:
-        streams.write_stdout(answer)
 
 
 @click.command("fork", help="Make a new session from PARENT, which is only read.")

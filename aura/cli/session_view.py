@@ -5,7 +5,7 @@ from __future__ import annotations
 from aura import limits
 from aura.cli.table import SHORT_REVISION_CHARS, format_rows, short_time, shorten
 from aura.jsontypes import JsonValue
-from aura.runtime.library import Details, Exported, Forked, Frozen, Holder, ImportedFile, Summary
+from aura.runtime.library import Details, Forked, Frozen, Holder, Summary
 from aura.wire.summaries import summary_fields
 
 Fields = dict[str, JsonValue]
@@ -31,39 +31,6 @@ def details_text(details: Details) -> str:
     return format_rows(rows)
 
 
-def imported_fields(done: ImportedFile) -> Fields:
-    """Return the object of `session import`."""
-    return {
-        "session": summary_fields(done.session),
-        "created": done.created,
-        "frozen_now": done.frozen_now,
-        "source_sha256": done.source_sha256,
-    }
-
-
-def imported_text(done: ImportedFile) -> str:
-    """Return what `session import` says."""
-    what = "imported" if done.created else "already there:"
-    return f"{what} {_brief(done.session)}{', frozen now' if done.frozen_now else ''}\n"
-
-
-def exported_fields(done: Exported) -> Fields:
-    """Return the object of `session export`."""
-    return {
-        "session": summary_fields(done.session),
-        "path": done.path,
-        "sha256": done.sha256,
-        "written": done.written,
-    }
-
-
-def exported_text(done: Exported) -> str:
-    """Return what `session export` says."""
-    where = "standard output" if done.path == "-" else done.path
-    what = "wrote" if done.written else "unchanged:"
-    return f"{what} {shorten(where, len(where))}, {_brief(done.session)}\nsha256 {done.sha256}\n"
-
-
 def forked_fields(done: Forked) -> Fields:
     """Return the object of `session fork`."""
     return {
@@ -76,7 +43,7 @@ def forked_fields(done: Forked) -> Fields:
 def forked_text(done: Forked) -> str:
     """Return what `session fork` says."""
     what = "forked" if done.created else "already there:"
-    return f"{what} {_brief(done.session)}, from {done.parent.id}\n"
+    return f"{what} {brief(done.session)}, from {done.parent.id}\n"
 
 
 def frozen_fields(done: Frozen) -> Fields:
@@ -86,10 +53,11 @@ def frozen_fields(done: Frozen) -> Fields:
 
 def frozen_text(done: Frozen) -> str:
     """Return what `session freeze` says."""
-    return f"{'frozen' if done.changed else 'already frozen:'} {_brief(done.session)}\n"
+    return f"{'frozen' if done.changed else 'already frozen:'} {brief(done.session)}\n"
 
 
-def _brief(session: Summary) -> str:
+def brief(session: Summary) -> str:
+    """Return a session's id, size and revision, for a line about it."""
     messages = "1 message" if session.messages == 1 else f"{session.messages} messages"
     return f"{session.id} ({messages}, revision {session.revision[:SHORT_REVISION_CHARS]})"
 

@@ -36,10 +36,10 @@ def read_input(name: str, max_bytes: int = limits.IMPORT_MAX_BYTES) -> bytes:
         with open(name, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size > max_bytes:
-                raise _too_large(name, max_bytes)
+                raise too_large(name, max_bytes)
             return _read_stream(file, name, max_bytes)
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
 
 
 def find_sha256(path: Path) -> str | None:
@@ -57,7 +57,7 @@ def find_sha256(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(str(path), error) from error
+        raise unreadable(str(path), error) from error
     return sha.hexdigest()
 
 
@@ -95,16 +95,26 @@ def unwritable(path: Path, error: OSError) -> BadRequest:
     return BadRequest(f"{path} cannot be written: {error.strerror}", hint="Name a file in another directory.")
 
 
+def unreadable(name: str, error: OSError) -> BadRequest:
+    """Return the error for a file that could not be read."""
+    return BadRequest(f"{name} cannot be read: {error.strerror}", hint="Name a readable file, or - for standard input.")
+
+
+def too_large(name: str, max_bytes: int) -> BadRequest:
+    """Return the error for an input, or one document of it, with more than `max_bytes`."""
+    return BadRequest(f"{name} has more than {max_bytes} bytes", details={"reason": "too_large"})
+
+
 def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
     pieces, size = [], 0
     try:
         while piece := stream.read(limits.FILE_PIECE_BYTES):
             size += len(piece)
             if size > max_bytes:
-                raise _too_large(name, max_bytes)
+                raise too_large(name, max_bytes)
             pieces.append(piece)
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
     return b"".join(pieces)
 
 
@@ -139,11 +149,3 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _unreadable(name: str, error: OSError) -> BadRequest:
-    return BadRequest(f"{name} cannot be read: {error.strerror}", hint="Name a readable file, or - for standard input.")
-
-
-def _too_large(name: str, max_bytes: int) -> BadRequest:
-    return BadRequest(f"{name} has more than {max_bytes} bytes", details={"reason": "too_large"})

@@ -16,10 +16,10 @@ from pathlib import Path
 from aura import ids
 from aura.clock import Clock, SystemClock, parse_time
 from aura.conversation import Summary
-from aura.errors import BadRequest, Exists, InvalidId, NotFound, StoreUnavailable
+from aura.errors import BadRequest, Exists, NotFound, StoreUnavailable
 from aura.runtime import files, listing
 from aura.runtime.listing import reachable
-from aura.store.open import find_store, open_store
+from aura.store.open import find_store
 from aura.store.protocol import Forked, Frozen, Holder, Store
 from aura.wire import canonical, document
 
@@ -32,16 +32,6 @@ class Details:
     revisions: int
     events: int
     holder: Holder | None
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedFile:
-    """What an import did. `source_sha256` is the input's digest, not the stored bytes' one."""
-
-    session: Summary
-    created: bool
-    frozen_now: bool
-    source_sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +65,17 @@ class Library:
         Raises `NotFound`, and `BadRequest` for a `revision` that is not hex or fits several.
         """
         with self._existing(session_id) as store:
-            return _summary(store, session_id, ids.check_revision_prefix(revision))
+            return summarize(store, session_id, ids.check_revision_prefix(revision))
 
     def get_details(self, session_id: str, revision: str | None = None) -> Details:
         """Return what `get_session` does, and what the store knows beyond it. Raises the same."""
         with self._existing(session_id) as store:
             return Details(
-                session=_summary(store, session_id, ids.check_revision_prefix(revision)),
+                session=summarize(store, session_id, ids.check_revision_prefix(revision)),
                 revisions=len(store.list_revisions(session_id)),
                 events=store.read_last_seq(session_id),
                 holder=store.find_holder(session_id),
             )
-
-    def import_file(self, name: str, *, session_id: str | None = None, freeze: bool = False) -> ImportedFile:
-        """Store the session document in the file `name` (`-`: standard input) under its own id or `session_id`.
-
-        The same conversation again changes nothing, unless `freeze` freezes it now. Raises `BadRequest` for an
-        unreadable or too large file, `InvalidSession`, `Exists` for another conversation, `SessionLocked`.
-        """
-        if session_id is not None:
-            ids.check_session_id(session_id)
-        data = files.read_input(name)
-        try:
-            conversation = document.parse_document(data, id=session_id)
-        except InvalidId as error:
-            raise InvalidId(f"the document's id: {error.message}", hint="Give it one with --id.") from error
-        with self._made() as store:
-            done = store.import_session(conversation, freeze=freeze, at_ms=self._clock.now_ms())
-        return ImportedFile(done.session, done.created, done.frozen_now, hashlib.sha256(data).hexdigest())
 
     def export_file(self, session_id: str, output: str, revision: str | None = None) -> Exported:
         """Write a revision's canonical bytes, the head's by default, to the file `output`.
@@ -114,9 +87,9 @@ class Library:
         if not output or output.endswith("/"):
             raise BadRequest(f"{output!r} is not a file name", hint="Name a file, or - for standard output.")
         with self._existing(session_id) as store:
-            session = _summary(store, session_id, ids.check_revision_prefix(revision))
+            session = summarize(store, session_id, ids.check_revision_prefix(revision))
             path = Path(output).absolute()
-            written = not _has_content(path, session.revision) and _write(store, session, path)
+            written = not has_content(path, session.revision) and _write(store, session, path)
         return Exported(session, str(path), session.revision, written)
 
     def export_stream(self, session_id: str, write: Callable[[bytes], object], revision: str | None = None) -> Exported:
@@ -125,9 +98,9 @@ class Library:
         Raises what `export_file` raises of the store, and what `write` raises.
         """
         with self._existing(session_id) as store:
-            session = _summary(store, session_id, ids.check_revision_prefix(revision))
-            deque(_verified(store, session), maxlen=0)
-            for piece in _verified(store, session):
+            session = summarize(store, session_id, ids.check_revision_prefix(revision))
+            deque(verified_bytes(store, session), maxlen=0)
+            for piece in verified_bytes(store, session):
                 write(piece)
         return Exported(session, files.STANDARD_STREAM, session.revision, written=True)
 
@@ -188,17 +161,9 @@ class Library:
         finally:
             store.close()
 
-    @contextmanager
-    def _made(self) -> Iterator[Store]:
-        with reachable(self._directory):
-            store = open_store(self._directory)
-        try:
-            yield store
-        finally:
-            store.close()
 
-
-def _summary(store: Store, session_id: str, revision: str | None) -> Summary:
+def summarize(store: Store, session_id: str, revision: str | None) -> Summary:
+    """Return a session as it is, or as it was at `revision`. Raises `NotFound` and `BadRequest`."""
     if revision is None:
         return store.get_session(session_id)
     found, pieces = store.export(session_id, revision)
@@ -217,7 +182,8 @@ def _summary(store: Store, session_id: str, revision: str | None) -> Summary:
     )
 
 
-def _verified(store: Store, session: Summary) -> Iterator[bytes]:
+def verified_bytes(store: Store, session: Summary) -> Iterator[bytes]:
+    """Yield a revision's canonical bytes. Raises `StoreUnavailable` at their end when they do not hash to it."""
     sha = hashlib.sha256()
     _, pieces = store.export(session.id, session.revision)
     for piece in pieces:
@@ -230,7 +196,8 @@ def _verified(store: Store, session: Summary) -> Iterator[bytes]:
         )
 
 
-def _has_content(path: Path, sha256: str) -> bool:
+def has_content(path: Path, sha256: str) -> bool:
+    """Tell whether the file is there with this content. Raises `Exists` for other content, and `BadRequest`."""
     found = files.find_sha256(path)
     if found is not None and found != sha256:
         raise Exists(f"{path} exists and differs", hint="Name another file, or move that one away.")
@@ -239,10 +206,10 @@ def _has_content(path: Path, sha256: str) -> bool:
 
 def _write(store: Store, session: Summary, path: Path) -> bool:
     try:
-        files.create_file(path, _verified(store, session))
+        files.create_file(path, verified_bytes(store, session))
         return True
     except FileExistsError:
-        if _has_content(path, session.revision):
+        if has_content(path, session.revision):
             return False
         raise Exists(f"{path} exists and differs", hint="Name another file, or move that one away.") from None
     except OSError as error:
@@ -256,4 +223,4 @@ def _check_expected(revision: str | None) -> None:
         )
 
 
-__all__ = ["Details", "Exported", "Forked", "Frozen", "Holder", "ImportedFile", "Library", "Summary"]
+__all__ = ["Details", "Exported", "Forked", "Frozen", "Holder", "Library", "Summary"]

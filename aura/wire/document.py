@@ -142,7 +142,21 @@ def parse_document(data: bytes, *, id: str | None = None) -> Conversation:
     moved into the header, unknown keys kept. Raises `InvalidSession`, naming the message index where there is one, and
     `InvalidId`.
     """
-    fields = _decode(data)
+    try:
+        value = canonical.decode(data)
+    except canonical.NotCanonical as error:
+        raise not_a_document(error) from error
+    return read_document(value, id=id)
+
+
+def not_a_document(error: canonical.NotCanonical) -> InvalidSession:
+    """Return the error for bytes that are no JSON."""
+    return InvalidSession(f"not a session document: {error}")
+
+
+def read_document(value: JsonValue, *, id: str | None = None) -> Conversation:
+    """Return what `parse_document` returns, of a JSON value that `canonical.decode` returned. Raises the same."""
+    fields = _object(value, "the document")
     if "messages" not in fields:
         raise InvalidSession("the document has no messages", hint="Pass a file that `aura session export` wrote.")
     items = fields["messages"]
@@ -219,7 +233,7 @@ def _decode(data: bytes) -> dict[str, JsonValue]:
     try:
         value = canonical.decode(data)
     except canonical.NotCanonical as error:
-        raise InvalidSession(f"not a session document: {error}") from error
+        raise not_a_document(error) from error
     return dict(_object(value, "the document"))
 
 

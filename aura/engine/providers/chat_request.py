@@ -6,7 +6,6 @@ time on a conversation of 1,000 messages, for every model call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aura.config.spec import GenerationSpec
@@ -14,6 +13,7 @@ from aura.conversation import Call, Message
 from aura.engine.providers.base import Request, ToolDefinition
 from aura.jsontypes import JsonObject, JsonValue
 from aura.wire import canonical
+from aura.wire.images import data_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,10 @@ def _message(message: Message) -> JsonObject:
 
 
 def _parts(message: Message) -> list[JsonValue]:
-    """Return a user message with its images: base64 JPEG under `Data` (engine.md section 3)."""
-    images = [image.get("Data") for image in message.images if isinstance(image, Mapping)]
+    """Return a user message with its images (`aura.wire.images`)."""
     parts: list[JsonValue] = [{"type": "text", "text": message.content}]
-    for data in images:
-        if isinstance(data, str):
-            parts.append({"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}})
-    return parts
+    urls = (data_url(image) for image in message.images)
+    return parts + [{"type": "image_url", "image_url": {"url": url}} for url in urls if url]
 
 
 def _call(call: Call) -> JsonObject:

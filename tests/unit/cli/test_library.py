@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
 
 from aura.errors import BadRequest, Exists, InvalidId, NotFound, RevisionMismatch
+from aura.runtime.importer import Importer, Input
 from aura.runtime.library import Library
 
 AT_MS = 1_795_000_000_000
@@ -37,20 +39,27 @@ def file(tmp_path):
     return str(path)
 
 
-def test_times_that_a_document_lacks_are_the_imports(library, file):
-    session = library.import_file(file).session
+def stored(file, tmp_path):
+    """Import the file and return its session's summary."""
+    with closing(Importer(tmp_path / "sessions", clock=FixedClock())) as importer:
+        (outcome,) = importer.import_input(Input(file))
+    return outcome.done.session
+
+
+def test_times_that_a_document_lacks_are_the_imports(file, tmp_path):
+    session = stored(file, tmp_path)
     assert (session.created_at_ms, session.updated_at_ms) == (AT_MS, AT_MS)
 
 
-def test_an_older_revision_is_summarised_as_it_was(library, file):
-    before = library.import_file(file).session
+def test_an_older_revision_is_summarised_as_it_was(library, file, tmp_path):
+    before = stored(file, tmp_path)
     library.freeze("one")
     assert library.get_session("one", before.revision[:16]) == before
     assert library.get_details("one").revisions == 2
 
 
 def test_a_stream_gets_the_same_bytes_as_a_file(library, file, tmp_path):
-    library.import_file(file)
+    stored(file, tmp_path)
     pieces: list[bytes] = []
     streamed = library.export_stream("one", pieces.append)
     written = library.export_file("one", str(tmp_path / "out.json"))
@@ -59,7 +68,7 @@ def test_a_stream_gets_the_same_bytes_as_a_file(library, file, tmp_path):
 
 
 def test_a_file_that_appears_while_writing_is_not_replaced(library, file, tmp_path, monkeypatch):
-    library.import_file(file)
+    stored(file, tmp_path)
     target = tmp_path / "out.json"
 
     def race(path, pieces, mode=0o666):
@@ -72,9 +81,9 @@ def test_a_file_that_appears_while_writing_is_not_replaced(library, file, tmp_pa
     assert target.read_bytes() == b"somebody else's"
 
 
-def test_ids_are_checked_before_anything_is_read(library):
+def test_ids_are_checked_before_anything_is_read(library, tmp_path):
     with pytest.raises(InvalidId):
-        library.import_file("missing.json", session_id="no/pe")
+        Importer(tmp_path / "sessions", session_id="no/pe")
     with pytest.raises(InvalidId):
         library.fork("one", "no/pe")
     with pytest.raises(InvalidId):
@@ -91,8 +100,8 @@ def test_nothing_is_made_for_a_session_that_is_not_there(library, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_fork_expects_is_compared_with_the_revision_it_copies(library, file):
-    before = library.import_file(file).session
+def test_what_a_fork_expects_is_compared_with_the_revision_it_copies(library, file, tmp_path):
+    before = stored(file, tmp_path)
     after = library.freeze("one").session
     done = library.fork("one", "old", revision=before.revision, expect_revision=before.revision)
     assert done.session.parent.revision == before.revision
@@ -102,7 +111,7 @@ def test_what_a_fork_expects_is_compared_with_the_revision_it_copies(library, fi
 
 
 @pytest.mark.parametrize("text", ["", "G", "a" * 65])
-def test_a_prefix_must_be_hex(library, file, text):
-    library.import_file(file)
+def test_a_prefix_must_be_hex(library, file, tmp_path, text):
+    stored(file, tmp_path)
     with pytest.raises(BadRequest):
         library.get_session("one", text)

@@ -82,11 +82,17 @@ def test_thinking_is_an_effort(think, effort):
     assert body_of(Request("m", "", [], think=think)).get("reasoning_effort") == effort
 
 
+PNG = {"Data": "REVG", "media_type": "image/png"}
+LINK = {"url": "https://images.example/a.png"}
+
+
 def test_images_are_parts_of_the_user_message():
-    message = Message("user", "see", images=({"Data": "QUJD"}, {"other": 1}))
+    message = Message("user", "see", images=({"Data": "QUJD"}, {"other": 1}, PNG, LINK))
     assert body_of(Request("m", "", [message]))["messages"][0]["content"] == [
         {"type": "text", "text": "see"},
         {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,REVG"}},
+        {"type": "image_url", "image_url": {"url": "https://images.example/a.png"}},
     ]
 
 
