@@ -213,3 +213,13 @@ STATS_DAYS_DEFAULT_COUNT = 28  # days of growth that are shown: four weeks
 STATS_DAYS_MAX_COUNT = 3_660  # ten years: more is a typing error
 RESULT_MAX_BYTES = 4 * 1024 * 1024  # a tool's result is cut to it, whatever its filters let through
 RESULT_ERROR_MAX_BYTES = 64 * 1024  # and the error text beside it, which the result repeats
+
+# --- questions about the past ------------------------------------------------------------------------------------
+RUNS_LISTED_COUNT = 50  # `aura runs` without --limit: some screens
+STATS_LINES_COUNT = 20  # lost runs, live runs, open questions shown one by one: more are a matter for `aura runs`
+SEARCH_HITS_COUNT = 20  # `aura search` without --limit: what a person looks through
+LISTED_MAX_COUNT = 1_000_000  # the largest --limit: a larger one is a typing error
+SEARCH_STEP_BYTES = 256 * 1024  # messages indexed in one transaction: some 20 ms in which no server commits
+SEARCH_STEP_ROWS = 1_000  # the same, where messages are tiny
+SNIPPET_TOKENS_COUNT = 16  # words of a snippet: a line of a terminal, or two
+SEARCH_SESSIONS_SHOWN_COUNT = 3  # sessions named beside a hit that several have: forks of forks may be hundreds
