@@ -10,11 +10,12 @@ import os
 import re
 import uuid
 
-from aura.errors import InvalidId
+from aura.errors import BadRequest, InvalidId
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _RUN_ID = re.compile(r"run_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256_PREFIX = re.compile(r"[0-9a-f]{1,64}")
 
 
 def uuid7(now_ms: int, random: bytes | None = None) -> str:
@@ -68,3 +69,10 @@ def is_run_id(text: str) -> bool:
 def is_sha256(text: str) -> bool:
     """Tell whether `text` is 64 lower-case hex digits."""
     return _SHA256.fullmatch(text) is not None
+
+
+def check_revision_prefix(text: str | None) -> str | None:
+    """Return `text` if it may begin a revision, or is None; raise `BadRequest` otherwise."""
+    if text is None or _SHA256_PREFIX.fullmatch(text):
+        return text
+    raise BadRequest(f"{text[:80]!r} is not the beginning of a revision", hint="Give up to 64 lower-case hex digits.")

@@ -178,6 +178,20 @@ SQL_BATCHES_COUNT = 4  # batches that wait for a slow reader of the output befor
 SQL_TEXT_MAX_BYTES = 1024 * 1024  # of the statements in a file: larger ones are not questions
 SQL_CELL_MIN_COLUMNS = 8  # a column is not made narrower to fit the terminal; then rows are shown as blocks
 
+# --- journals: export, import, tail, mirror ----------------------------------------------------------------------
+JOURNAL_LINES_PAGE_ROWS = 2_000  # events joined by one statement: beyond it nothing gets faster
+JOURNAL_PAGE_BYTES = 16 * 1024 * 1024  # and their data: such a page is held in memory, twice while it is joined
+JOURNAL_IMPORT_COMMIT_COUNT = 2_000  # imported events of one transaction, some 200 ms: others write between two
+JOURNAL_LINE_MAX_BYTES = 64 * 1024 * 1024  # one line to import: results are cut far below; it is held in memory
+JOURNAL_PROBLEMS_MAX_COUNT = 20  # problems of one journal that are told: one is enough to doubt it
+JOURNAL_VERIFY_ATTEMPTS_COUNT = 5  # checks begun again because events were pruned meanwhile
+FILE_BUFFER_BYTES = 64 * 1024  # small pieces of a file are collected up to it; larger ones are written as they are
+READ_AHEAD_PIECES_COUNT = 2  # pages of an export that are read while one is hashed and written
+MANIFEST_MAX_BYTES = 1024 * 1024  # of an evidence bundle: ours have some hundred bytes
+TAIL_DEFAULT_COUNT = 10  # events that `journal tail` shows by itself, as tail(1) does
+TAIL_POLL_MS = 50  # how soon `journal tail --follow` notices another process's commit
+MIRROR_CLOSE_MS = 10_000  # at the end of a server its mirror may take this long; then it is left as it is
+
 # --- store: check, backup, prune, sizes --------------------------------------------------------------------------
 CHECK_FINDINGS_MAX_COUNT = 1_000  # findings that are kept; the others are only counted: a broken table has millions
 CHECK_WAL_MAX_BYTES = 64 * 1024 * 1024  # a long statement ends when it makes servers' WAL grow to this size
@@ -199,3 +213,13 @@ STATS_DAYS_DEFAULT_COUNT = 28  # days of growth that are shown: four weeks
 STATS_DAYS_MAX_COUNT = 3_660  # ten years: more is a typing error
 RESULT_MAX_BYTES = 4 * 1024 * 1024  # a tool's result is cut to it, whatever its filters let through
 RESULT_ERROR_MAX_BYTES = 64 * 1024  # and the error text beside it, which the result repeats
+
+# --- questions about the past ------------------------------------------------------------------------------------
+RUNS_LISTED_COUNT = 50  # `aura runs` without --limit: some screens
+STATS_LINES_COUNT = 20  # lost runs, live runs, open questions shown one by one: more are a matter for `aura runs`
+SEARCH_HITS_COUNT = 20  # `aura search` without --limit: what a person looks through
+LISTED_MAX_COUNT = 1_000_000  # the largest --limit: a larger one is a typing error
+SEARCH_STEP_BYTES = 256 * 1024  # messages indexed in one transaction: some 20 ms in which no server commits
+SEARCH_STEP_ROWS = 1_000  # the same, where messages are tiny
+SNIPPET_TOKENS_COUNT = 16  # words of a snippet: a line of a terminal, or two
+SEARCH_SESSIONS_SHOWN_COUNT = 3  # sessions named beside a hit that several have: forks of forks may be hundreds

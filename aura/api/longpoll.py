@@ -46,5 +46,5 @@ def _wait(
 
 
 def _read_stored(query: JournalQuery, service: Service, waiter: Waiter) -> tuple[bytes | None, int]:
-    rows, last_seq = waiter.call(service.read_journal, query.after, query.limit)
-    return (automation.page((row.line for row in rows), last_seq) if rows else None), last_seq
+    page, last_seq = waiter.call(service.read_journal_page, query.after, query.limit)
+    return (automation.page((page.lines,), last_seq) if page.count else None), last_seq

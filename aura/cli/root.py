@@ -19,7 +19,12 @@ PROGRAM = "aura"
 COMMANDS: Mapping[str, LazyCommand] = {
     "serve": LazyCommand("aura.cli.serve:command", "Serve one session over HTTP for a controller."),
     "run": LazyCommand("aura.cli.run:command", "Run prompts in one session and save it."),
-    "session": LazyCommand("aura.cli.session:command", "List, show, import, export, fork and freeze stored sessions."),
+    "session": LazyCommand("aura.cli.session:command", "Stored sessions: list, read, compare, import, export, fork."),
+    "runs": LazyCommand("aura.cli.runs:command", "List runs, the newest first."),
+    "stats": LazyCommand("aura.cli.stats:command", "Show how runs ended, what failed, what waits, and what it cost."),
+    "search": LazyCommand("aura.cli.search:command", "Search all messages and tool results."),
+    "journal": LazyCommand("aura.cli.journal:command", "Export, import, follow and verify journals."),
+    "evidence": LazyCommand("aura.cli.evidence:command", "Write a session as evidence, and verify such files."),
     "sql": LazyCommand("aura.cli.sql:command", "Ask the store in SQL: runs, tool calls, tokens, questions."),
     "store": LazyCommand("aura.cli.store:command", "Check, back up, prune and measure the database."),
     "openapi": LazyCommand("aura.cli.openapi:command", "Print the documents that describe the HTTP API."),

@@ -9,6 +9,9 @@ from aura.cli.lazy import LazyCommand, LazyGroup
 COMMANDS: Mapping[str, LazyCommand] = {
     "list": LazyCommand("aura.cli.session_list:command", "List all sessions, the most recently updated first."),
     "show": LazyCommand("aura.cli.session_verbs:show_command", "Show one session."),
+    "messages": LazyCommand("aura.cli.session_messages:command", "Print a conversation for reading."),
+    "log": LazyCommand("aura.cli.session_log:command", "List a session's revisions and what each changed."),
+    "diff": LazyCommand("aura.cli.session_diff:command", "Show what changed between two revisions."),
     "import": LazyCommand(
         "aura.cli.session_import:command", "Store session documents, and conversations of other programs."
     ),
@@ -22,5 +25,5 @@ COMMANDS: Mapping[str, LazyCommand] = {
 command = LazyGroup(
     "session",
     commands=COMMANDS,
-    help="Stored sessions: list, show, import, export, fork, freeze. No server is needed.",
+    help="Stored sessions: list, read, compare, import, export, fork, freeze. No server is needed.",
 )

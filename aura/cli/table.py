@@ -15,6 +15,12 @@ def one_line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
+def clean_lines(text: str) -> list[str]:
+    """Return the lines of `text`, tabs expanded, control characters, escape sequences included, as spaces."""
+    lines = text.expandtabs(4).replace("\r\n", "\n").rstrip("\n").split("\n")
+    return ["".join(char if char.isprintable() else " " for char in line) for line in lines]
+
+
 def shorten(text: str, columns: int) -> str:
     """Return `text` on one line, cut to `columns` on the screen, with an ellipsis where it was cut."""
     line = one_line(text)

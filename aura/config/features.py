@@ -68,9 +68,14 @@ FEATURES_TABLE: Table = {
     "estimation": Later("choosing the token estimate is"),
     "guardrail": Later("the guardrail is"),
     "headless": Later("headless liveness is"),
+    "mirror": Later("switching the mirror for one agent is"),
 }
+SERVER_FEATURES_TABLE: Table = {"mirror": {"enabled": Flag()}}  # of a home only: they are the server's, not an agent's
 _KINDS = ("sandbox", "features")  # in this order: a feature file wins over a sandbox file of the same home
-_TABLES: Mapping[str, Table] = {"sandbox": {"sandbox": _SANDBOX}, "features": FEATURES_TABLE}
+_TABLES: Mapping[str, Table] = {
+    "sandbox": {"sandbox": _SANDBOX},
+    "features": {**FEATURES_TABLE, **SERVER_FEATURES_TABLE},
+}
 
 
 def read_features(home: Path) -> Settings:

@@ -80,7 +80,13 @@ def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuratio
         notices += resolved[agent.model.provider.name][1]
     notices += _sandbox_notices(merged, features)
     return Configuration(
-        homes, agents, providers, tuple(dict.fromkeys(notices)), dict(sorted(commands.items())), servers
+        homes,
+        agents,
+        providers,
+        tuple(dict.fromkeys(notices)),
+        dict(sorted(commands.items())),
+        servers,
+        mirror=features.get("mirror.enabled", False),
     )
 
 

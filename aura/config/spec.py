@@ -216,7 +216,8 @@ class Configuration:
     """All agents, providers, custom commands and enabled MCP servers of the homes, by lower-cased name and in the order
     of these names.
 
-    `notices` says, one line each, what somebody should know although nothing is wrong enough to stop.
+    `notices` says, one line each, what somebody should know although nothing is wrong enough to stop. `mirror`: a
+    server keeps its session and journal as files, too.
     """
 
     homes: Homes
@@ -225,6 +226,7 @@ class Configuration:
     notices: tuple[str, ...] = ()
     commands: Mapping[str, CommandSpec] = field(default_factory=dict)
     servers: Mapping[str, McpServerSpec] = field(default_factory=dict)
+    mirror: bool = False
 
 
 def _matches(glob: str, text: str) -> bool:

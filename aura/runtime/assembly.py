@@ -29,6 +29,8 @@ from aura.runtime.feeds import Feeds, Signal
 from aura.runtime.host import HostParts, open_host
 from aura.runtime.inbox import Inbox
 from aura.runtime.log import Log
+from aura.runtime.mirror import Mirror
+from aura.runtime.mirror_files import MirrorFiles
 from aura.runtime.selection import Selection
 from aura.runtime.service import Place, Service
 from aura.store.open import find_store, open_store
@@ -93,6 +95,10 @@ def assemble(plan: Plan, *, url: str | None, make_signal: Callable[[], Signal], 
         host = open_host(
             parts, session_id, restore, url=url, resumed=resumed, notices=notices, settle_ms=plan.settle_ms
         )
+        if factory.configuration.mirror:
+            mirror = Mirror(MirrorFiles(store, plan.homes.store_dir, session_id), host.notify, log)
+            closers.append(mirror.close)
+            host.call_after_runs(mirror.request)
         commit = find_commit(Path(aura.__file__).parent)
         place = Place(url, plan.workdir, plan.homes.write_home, commit, clock.now_ms())
         service = Service(store, host, feeds, place, clock, log)

@@ -17,7 +17,7 @@ from aura import ids
 from aura.conversation import Summary
 from aura.errors import AuraError, BadRequest, Exists, NotFound
 from aura.runtime import files
-from aura.runtime.library import checked_prefix, has_content, summarize, verified_bytes
+from aura.runtime.library import has_content, summarize, verified_bytes
 from aura.runtime.listing import reachable
 from aura.store.open import find_store
 from aura.store.protocol import SessionFilter, Store
@@ -166,7 +166,7 @@ class Exporter:
         ids.check_session_id(session_id)
         if self._store is None:
             raise NotFound(f"there is no session {session_id}: the store is empty", hint="Import one first.")
-        session = summarize(self._store, session_id, checked_prefix(revision))
+        session = summarize(self._store, session_id, ids.check_revision_prefix(revision))
         if self._format == "aura":
             deque(verified_bytes(self._store, session), maxlen=0)
             return _Rendered(session, verified_bytes(self._store, session), session.revision, 0)

@@ -136,7 +136,7 @@ def _write_beside(path: Path, pieces: Iterable[bytes], mode: int) -> Path:
     temporary = _beside(path)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        with open(fd, "wb", buffering=limits.FILE_PIECE_BYTES) as file:
+        with open(fd, "wb", buffering=limits.FILE_BUFFER_BYTES) as file:
             file.writelines(pieces)
             file.flush()
             os.fsync(fd)

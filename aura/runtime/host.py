@@ -64,6 +64,7 @@ class Host:
         self._doubtful: NewRun | None = None
         self._stopping = False
         self._gave_up = threading.Event()
+        self._after_run: Callable[[], object] = lambda: None
 
     @property
     def session_id(self) -> str:
@@ -122,6 +123,14 @@ class Host:
             now_ms = self._session.clock.now_ms()
             self._session.store.request_cancel(live.run.id, reason="request", message=None, at_ms=now_ms)
 
+    def call_after_runs(self, hook: Callable[[], object]) -> None:
+        """Have `hook` called on the run's thread once a run has settled. It must not block. Before the first run."""
+        self._after_run = hook
+
+    def notify(self, notice: e.Notice) -> None:
+        """Record something that a person should know of this server. Any thread; it does not wait."""
+        self._session.recorder.record(notice, None)
+
     def stop_accepting(self) -> None:
         """Refuse new runs from now on."""
         with self._lock:
@@ -179,6 +188,7 @@ class Host:
             if scope.reason != "lease_lost":
                 reason: e.Reason = "command" if run.kind == "command" else "run"
                 settle(session, run.id, outcome, reason, self._gave_up, self._log)
+        self._after_run()
 
     def _outcome(self, run: Run, text: str, lane: MainLane) -> TurnOutcome:
         # Imported by the first run that needs them: a server is ready the sooner.

@@ -23,9 +23,6 @@ from aura.store.open import find_store
 from aura.store.protocol import Forked, Frozen, Holder, Store
 from aura.wire import canonical, document
 
-_HEX_DIGITS = frozenset("0123456789abcdef")
-_SHA256_CHARS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Details:
@@ -68,13 +65,13 @@ class Library:
         Raises `NotFound`, and `BadRequest` for a `revision` that is not hex or fits several.
         """
         with self._existing(session_id) as store:
-            return summarize(store, session_id, checked_prefix(revision))
+            return summarize(store, session_id, ids.check_revision_prefix(revision))
 
     def get_details(self, session_id: str, revision: str | None = None) -> Details:
         """Return what `get_session` does, and what the store knows beyond it. Raises the same."""
         with self._existing(session_id) as store:
             return Details(
-                session=summarize(store, session_id, checked_prefix(revision)),
+                session=summarize(store, session_id, ids.check_revision_prefix(revision)),
                 revisions=len(store.list_revisions(session_id)),
                 events=store.read_last_seq(session_id),
                 holder=store.find_holder(session_id),
@@ -90,7 +87,7 @@ class Library:
         if not output or output.endswith("/"):
             raise BadRequest(f"{output!r} is not a file name", hint="Name a file, or - for standard output.")
         with self._existing(session_id) as store:
-            session = summarize(store, session_id, checked_prefix(revision))
+            session = summarize(store, session_id, ids.check_revision_prefix(revision))
             path = Path(output).absolute()
             written = not has_content(path, session.revision) and _write(store, session, path)
         return Exported(session, str(path), session.revision, written)
@@ -101,7 +98,7 @@ class Library:
         Raises what `export_file` raises of the store, and what `write` raises.
         """
         with self._existing(session_id) as store:
-            session = summarize(store, session_id, checked_prefix(revision))
+            session = summarize(store, session_id, ids.check_revision_prefix(revision))
             deque(verified_bytes(store, session), maxlen=0)
             for piece in verified_bytes(store, session):
                 write(piece)
@@ -131,7 +128,7 @@ class Library:
                 child_id,
                 title=title,
                 expect_revision=expect_revision,
-                revision=checked_prefix(revision),
+                revision=ids.check_revision_prefix(revision),
                 at_ms=self._clock.now_ms(),
             )
 
@@ -224,15 +221,6 @@ def _check_expected(revision: str | None) -> None:
         raise BadRequest(
             f"{revision[:80]!r} is not a revision", hint="A revision has 64 lower-case hex digits; see `session show`."
         )
-
-
-def checked_prefix(revision: str | None) -> str | None:
-    """Return `revision` when it can begin a revision. Raises `BadRequest`."""
-    if revision is None or (1 <= len(revision) <= _SHA256_CHARS and _HEX_DIGITS.issuperset(revision)):
-        return revision
-    raise BadRequest(
-        f"{revision[:80]!r} is not the beginning of a revision", hint="Give up to 64 lower-case hex digits."
-    )
 
 
 __all__ = ["Details", "Exported", "Forked", "Frozen", "Holder", "Library", "Summary"]

@@ -23,6 +23,7 @@ from aura.runtime.answers import read_answer
 from aura.runtime.feeds import Feed, Feeds
 from aura.runtime.host import Host
 from aura.runtime.log import Log
+from aura.store.journals import JournalPage
 from aura.store.protocol import Accepted, EventRow, RunFilter, Store
 from aura.wire import canonical, document
 from aura.wire.automation import message_fields, request_digest, run_fields, status_fields
@@ -117,6 +118,11 @@ class Service:
         """Return (events after `after`, the last committed seq). Raises `CursorOutOfRange`."""
         rows = self._store.read_events(self.session_id, after, limit)
         return rows, max(self._store.read_last_seq(self.session_id), rows[-1].seq if rows else 0)
+
+    def read_journal_page(self, after: int, limit: int) -> tuple[JournalPage, int]:
+        """Return (events after `after` joined by commas, the last committed seq). Raises `CursorOutOfRange`."""
+        page = self._store.read_journal_page(self.session_id, after, limit)
+        return page, max(self._store.read_last_seq(self.session_id), page.last_seq)
 
     # --- requests -----------------------------------------------------------------------------------------------
 

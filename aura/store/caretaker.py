@@ -26,7 +26,7 @@ from aura.store.sqlite.locks import Ballast
 from aura.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    import apsw
+    from aura.store.sqlite.database import Connection
 
 
 class Caretaker:
@@ -100,7 +100,7 @@ class Caretaker:
             return vacuum(self._path)
 
     @contextmanager
-    def _reader(self) -> Iterator[apsw.Connection]:
+    def _reader(self) -> Iterator[Connection]:
         pool = ReaderPool(self._path)
         try:
             with pool.connection() as connection:

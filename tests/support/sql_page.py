@@ -23,6 +23,8 @@ DATASETTE = CHECKOUT / "docs" / "datasette.yaml"
 TABLES = (
     *("session", "prompt", "chain", "message", "revision", "run", "request", "event", "input", "tool_call", "usage"),
     *("journal_anchor", "removal"),
+    *("message_search", "message_search_config", "message_search_data", "message_search_docsize"),
+    *("message_search_idx", "message_search_mark"),
 )
 
 _VIEW = re.compile(r"^### (v_\w+)\n\n(.+?)\n\n\| column \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", re.MULTILINE)

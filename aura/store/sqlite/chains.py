@@ -87,7 +87,7 @@ def read_bodies(
     missing, rather than to skip it.
     """
     left = limit if limit is not None else length
-    for segment, until in _read_segments(connection, chain, length):
+    for segment, until in read_segments(connection, chain, length):
         while start < until and left > 0:
             rows = fetch_all(connection, _BODIES, segment, start, until, min(limits.PAGE_ROWS, left))
             page = cast("list[tuple[int, int | None, bytes]]", rows)
@@ -197,12 +197,30 @@ def apply_checkpoint(
     )
 
 
-def _read_segments(connection: apsw.Connection, chain: int, length: int) -> list[tuple[int, int]]:
+def count_shared(connection: apsw.Connection, one: tuple[int, int], other: tuple[int, int]) -> int:
+    """Return how many messages two (chain, length) begin with in common: the same rows, not merely equal ones."""
+    if one[0] == other[0]:
+        return min(one[1], other[1])
+    shared = 0
+    for (chain, until), (its_chain, its_until) in zip(
+        read_segments(connection, *one), read_segments(connection, *other), strict=False
+    ):
+        if chain == its_chain:
+            shared = max(shared, min(until, its_until))
+        if chain != its_chain or until != its_until:
+            break
+    return shared
+
+
+def read_segments(connection: apsw.Connection, chain: int, length: int) -> list[tuple[int, int]]:
+    """Return what the first `length` messages of a chain consist of: (chain, until) from position 0 on, each of them
+    holding the messages from where the one before ends.
+    """
     return cast("list[tuple[int, int]]", fetch_all(connection, _SEGMENTS, chain, length))
 
 
 def _owner(connection: apsw.Connection, chain: int, length: int) -> int:
-    for segment, until in _read_segments(connection, chain, length):
+    for segment, until in read_segments(connection, chain, length):
         if until == length:
             return segment
     return chain
@@ -213,7 +231,7 @@ def count_non_system(connection: apsw.Connection, chain: int, length: int) -> in
     sql = """
         SELECT ordinal FROM message WHERE chain = ? AND idx < ? AND ordinal IS NOT NULL ORDER BY idx DESC LIMIT 1
     """
-    for segment, until in reversed(_read_segments(connection, chain, length)):
+    for segment, until in reversed(read_segments(connection, chain, length)):
         row = fetch_one(connection, sql, segment, until)
         if row is not None:
             return cast(int, row[0]) + 1

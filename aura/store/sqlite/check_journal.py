@@ -24,13 +24,19 @@ _SESSIONS = "SELECT sid, id FROM session WHERE sid > ? AND head NOT NULL ORDER B
 _STATE = "SELECT journal_floor, last_seq, chain_hash, persisted_seq FROM session WHERE sid = ?"
 _BOUNDS = "SELECT count(*), min(seq), max(seq) FROM event WHERE sid = ? AND seq >= ?"
 _EVENTS = """
-    SELECT e.seq, e.at_ms, e.run, r.run_id, e.type, CAST(e.data AS BLOB), e.kind, e.ext, e.chain_hash
+    SELECT e.seq, e.at_ms, e.run, r.run_id, e.type, CAST(e.data AS BLOB), e.kind, e.ext, e.chain_hash,
+           json_valid(e.data)
     FROM event e LEFT JOIN run r ON r.id = e.run
     WHERE e.sid = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
 """
 _RUN = SELECT_RUN.replace("r.settled_at_ms\n", "r.settled_at_ms, r.text, r.last_seq\n")
 
-_EventRow = tuple[int, int, "int | None", "str | None", str, bytes, str, "str | None", bytes]
+# Events that change no record and no derived row: that they are whole is shown by their hash.
+_PLAIN = frozenset(
+    kind.kind for kind in (e.Notice, e.StatusChanged, e.MessageUser, e.CommandResult, e.ServerStarted, e.ServerStopping)
+)
+
+_EventRow = tuple[int, int, "int | None", "str | None", str, bytes, str, "str | None", bytes, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ class _JournalCheck:
                 self._take(walk, row)
 
     def _take(self, walk: _Walk, row: _EventRow) -> None:
-        seq, at_ms, rowid, run_id, type, data, kind, ext, chain_hash = row
+        seq, at_ms, rowid, run_id, type, data, kind, ext, chain_hash, is_json = row
         assert walk.chain_hash is not None
         line = envelope(seq, at_ms, type, walk.session_id, run_id, data)
         if hashlib.sha256(walk.chain_hash + line).digest() != chain_hash and not walk.broken:
@@ -152,6 +158,10 @@ class _JournalCheck:
         walk.seq, walk.chain_hash = seq, chain_hash
         if kind == e.SessionPersisted.kind:
             walk.persisted_seq = seq
+        if kind in _PLAIN and type == kind and is_json:
+            if rowid in walk.open_runs:
+                self._last_seqs[rowid] = seq
+            return
         try:
             event = read_stored_event(type, data, kind, ext)
         except ValueError as error:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import quote
 
 import apsw
@@ -26,6 +27,7 @@ DATABASE_NAME = "aura.db"
 SQL_INTEGER_END = 1 << 63  # SQLite holds integers below it
 SqlValue = int | float | str | bytes | None
 Row = tuple[SqlValue, ...]
+Connection: TypeAlias = apsw.Connection  # for annotations above this package, which may not import apsw
 
 
 def open_writer(path: Path) -> apsw.Connection:
@@ -131,6 +133,11 @@ def fetch_one(connection: apsw.Connection, sql: str, *values: SqlValue) -> Row |
     """Run one statement to its end and return its first row, or None."""
     rows = fetch_all(connection, sql, *values)
     return rows[0] if rows else None
+
+
+def sqlite_version() -> str:
+    """Return the version of the SQLite library in use."""
+    return apsw.sqlite_lib_version()
 
 
 class ReaderPool:

@@ -95,17 +95,22 @@ def accept_run(connection: apsw.Connection, row: SessionRow, new: NewRun) -> tup
     if live:
         raise Busy(f"run {live[0].id} has not settled", hint="Wait for its end.", details={"run_id": live[0].id})
     run = accept(new, row.id, row.last_seq + 1)
-    rowid = insert_run(connection, row.sid, run, new.text)
+    insert_accepted(connection, row.sid, run, new)
+    row, _ = journal.append(connection, row, [Stamped(new.accepted_at_ms, e.RunAccepted(), run.id)])
+    return row, Accepted(run, created=True)
+
+
+def insert_accepted(connection: apsw.Connection, sid: int, run: Run, new: NewRun) -> None:
+    """Insert an accepted run and the request that made it."""
+    rowid = insert_run(connection, sid, run, new.text)
     fetch_all(
         connection,
         "INSERT INTO request (scope, request_id, digest, run) VALUES (?, ?, ?, ?)",
-        row.sid,
+        sid,
         new.request_id,
         new.digest,
         rowid,
     )
-    row, _ = journal.append(connection, row, [Stamped(new.accepted_at_ms, e.RunAccepted(), run.id)])
-    return row, Accepted(run, created=True)
 
 
 def cancel_run(connection: apsw.Connection, run_id: str, reason: str, message: str | None, at_ms: int) -> Run:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +26,9 @@ from aura.errors import Exists, SessionFrozen, SessionLocked, StoreUnavailable
 from aura.ids import check_session_id
 from aura.jsontypes import JsonValue
 from aura.runs import NewRun, Run
+from aura.store import journals as j
 from aura.store import protocol as p
-from aura.store.sqlite import chains, commits, journal, runs, sessions, summaries
+from aura.store.sqlite import chains, commits, journal, journal_lines, runs, sessions, summaries
 from aura.store.sqlite.bell import Bell
 from aura.store.sqlite.database import ReaderPool, close_connection, enter_wal, is_wal, make_directory, open_writer
 from aura.store.sqlite.errors import translated
@@ -38,7 +40,9 @@ from aura.wire import document
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from aura.store.replay import Replay
     from aura.store.sqlite.writer import Work, Writer
+    from aura.wire.journal_text import JournalLine
 
 
 class SqliteStore:
@@ -338,6 +342,78 @@ class SqliteStore:
         """Return a session's revisions, the newest first. Raises `NotFound`."""
         with self._reader() as connection:
             return sessions.list_revisions(connection, session_id)
+
+    # --- whole journals -----------------------------------------------------------------------------------------
+
+    def read_journal(self, session_id: str) -> j.JournalState:
+        """Return where a session's journal begins and ends now. Raises `NotFound`."""
+        with self._reader() as connection:
+            return journal_lines.read_state(connection, session_id)
+
+    def iterate_journal(self, state: j.JournalState, after: int = 0) -> Iterator[j.JournalPage]:
+        """Yield the events of `state` after seq `after`, one per line. No connection is held between two pages.
+
+        Raises `StoreUnavailable` when an event is not there any more.
+        """
+        return journal_lines.iterate_pages(self._reader, state, after)
+
+    def read_journal_page(self, session_id: str, after: int, limit: int) -> j.JournalPage:
+        """Return up to `limit` events after `after`, joined by commas. Raises `NotFound`, `CursorOutOfRange`."""
+        with self._reader() as connection:
+            return journal.read_page(connection, session_id, after, limit)
+
+    def read_matching(self, session_id: str, after: int, until: int, where: j.EventFilter, limit: int) -> j.JournalPage:
+        """Return the first `limit` matching events of those after `after` and up to `until`, one per line.
+
+        The page ends at the last event that was looked at. Raises `NotFound`.
+        """
+        with self._reader() as connection:
+            return journal_lines.read_matching(connection, session_id, after, until, where, limit)
+
+    def find_start_of_last(self, session_id: str, until: int, where: j.EventFilter, count: int) -> int:
+        """Return the seq after which the last `count` matching events up to `until` follow."""
+        with self._reader() as connection:
+            return journal_lines.find_start_of_last(connection, session_id, until, where, count)
+
+    def poll_changes(self) -> j.ChangePoll:
+        """Return what tells cheaply whether anybody has committed. It makes no file and starts no thread."""
+        from aura.store.sqlite.change_poll import DataVersionPoll
+
+        return DataVersionPoll(self._path)
+
+    def verify_journal(
+        self, session_id: str, expected: bytes | None = None, expected_seq: int | None = None
+    ) -> j.Verified:
+        """Recompute the whole chain of a session's journal; see `journal_chain.verify`. Raises `NotFound`."""
+        from aura.store.sqlite.journal_chain import verify
+
+        return verify(self._reader, session_id, expected, expected_seq)
+
+    def read_journal_stats(self, session_id: str) -> j.JournalStats:
+        """Return a session's journal in numbers. Raises `NotFound`."""
+        from aura.store.sqlite.journal_stats import read_stats
+
+        with self._reader() as connection:
+            return read_stats(connection, session_id)
+
+    def import_journal(self, replay: Replay, lines: Iterator[JournalLine]) -> j.ImportedJournal:
+        """Store a journal in the session of `replay`, which has been through all `lines`; the session has none.
+
+        An import that was broken off goes on where it ended. Raises `NotFound`, `SessionLocked`, `SessionFrozen`,
+        `Exists`, and `LeaseLost` when somebody writes to the session meanwhile.
+        """
+        from aura.store.sqlite import journal_import
+
+        lease = self.acquire(replay.session_id, p.Holder(os.getpid()))
+        try:
+            with self._reader() as connection:
+                last_seq = journal_import.find_progress(connection, lease.session_id, replay)
+            rest = islice(lines, last_seq, replay.last_seq)
+            while part := list(islice(rest, limits.JOURNAL_IMPORT_COMMIT_COUNT)):
+                last_seq = self._write(partial(journal_import.write, lease, replay, part), lease.session_id)
+        finally:
+            self.release(lease)
+        return j.ImportedJournal(replay.session_id, last_seq)
 
     def watch(self, listener: p.Listener, *, poll_ms: int | None = None, control: bool = False) -> p.Subscription:
         """Call `listener` after commits, on any thread; it must not block. See `Bell.add`.

@@ -100,7 +100,8 @@ def test_datasette_describes_views_and_hides_tables(program: Program, tmp_path: 
     with datasette(program.home / "sessions" / "aura.db", tmp_path) as client:
         database = client.get("/aura.json")
         assert [table["name"] for table in database["tables"] if not table["hidden"]] == []
-        assert sorted(view["name"] for view in database["views"]) == sorted(VIEWS)
+        views = [view["name"] for view in database["views"] if view["name"] != "message_text"]  # what the index reads
+        assert sorted(views) == sorted(VIEWS)
         assert len(database["queries"]) == len(read_questions())
         page = client.text("/aura/v_run")
         assert "tool calls that began" in page, "columns are described"

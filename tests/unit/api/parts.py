@@ -15,6 +15,7 @@ from aura.errors import AuraError, CursorOutOfRange, NotFound
 from aura.runs import NewRun, Run, accept
 from aura.runtime.feeds import Feed
 from aura.runtime.log import Log
+from aura.store.journals import JournalPage
 from aura.store.protocol import Accepted, EventRow
 from aura.wire import canonical
 from aura.wire.automation import envelope
@@ -140,6 +141,10 @@ class FakeService:
         if not 0 <= after <= last_seq:
             raise CursorOutOfRange("out of range", details={"last_seq": last_seq})
         return [row for row in self.rows if row.seq > after][:limit], last_seq
+
+    def read_journal_page(self, after: int, limit: int) -> tuple[JournalPage, int]:
+        rows, last_seq = self.read_journal(after, limit)
+        return JournalPage(len(rows), rows[-1].seq if rows else after, b",".join(row.line for row in rows)), last_seq
 
     def submit(self, request_id: str, kind: str, text: str, on_input: str) -> Accepted:
         self._enter("submit", request_id, kind, text, on_input)

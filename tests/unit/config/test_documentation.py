@@ -9,7 +9,7 @@ import pytest
 
 from aura.config.agents import AGENT_TABLE
 from aura.config.commands import COMMAND_TABLE
-from aura.config.features import FEATURES_TABLE
+from aura.config.features import FEATURES_TABLE, SERVER_FEATURES_TABLE
 from aura.config.homes import Homes
 from aura.config.mcp import MCP_TABLES
 from aura.config.resolve import get_agent, load_configuration
@@ -53,7 +53,11 @@ def test_an_example_is_a_valid_configuration(tmp_path: Path, name: str, agents: 
 
 def test_every_key_is_on_the_page() -> None:
     text = PAGE.read_text()
-    keys = [*leaves({key: rule for key, rule in AGENT_TABLE.items() if key != "features"}), *leaves(FEATURES_TABLE)]
+    keys = [
+        *leaves({key: rule for key, rule in AGENT_TABLE.items() if key != "features"}),
+        *leaves(FEATURES_TABLE),
+        *leaves(SERVER_FEATURES_TABLE),
+    ]
     keys += [key for table in MCP_TABLES.values() for key in leaves(table)]
     keys += leaves(COMMAND_TABLE)
     assert len(keys) > 30

@@ -49,7 +49,7 @@ def test_sections_of_a_later_version_are_not_supported_yet(home: Home, section: 
     error = home.refusal()
     assert error.message.startswith(f"{path}:1: {section}: ")
     assert "not supported yet" in error.message
-    assert error.hint == "Leave it out; supported here: mcp, sandbox, tools."
+    assert error.hint == "Leave it out; supported here: mcp, mirror, sandbox, tools."
 
 
 @pytest.mark.parametrize("folder", ["sandbox", "features"])
@@ -87,3 +87,9 @@ def test_an_agent_may_ask_for_the_sandbox(home: Home) -> None:
 def test_a_sandbox_file_takes_no_other_features(home: Home) -> None:
     home.write("config/sandbox/base.yaml", "tools: {max_steps: 1}\n")
     assert home.refusal().hint == "Accepted here: sandbox."
+
+
+def test_the_mirror_is_off_unless_a_home_switches_it_on(home: Home) -> None:
+    assert home.load().mirror is False
+    home.write("config/features/x.yaml", "mirror: {enabled: true}\n")
+    assert home.load().mirror is True
