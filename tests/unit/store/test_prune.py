@@ -13,6 +13,7 @@ import pytest
 
 from aura import events as e
 from aura.errors import CursorOutOfRange, Exists, NotFound, SessionLocked
+from aura.runtime.search import opened
 from aura.store import protocol as p
 from aura.store.care import PruneReport, PruneRule, no_progress
 from aura.store.caretaker import Caretaker
@@ -156,6 +157,20 @@ def test_an_interrupted_removal_is_finished_by_the_next_prune(filled: SqliteStor
     assert (finding.code, finding.repairable) == ("half_removed", True)
     assert "work" in {item.session_id for item in prune(folder, PruneRule("sessions", before_ms=0)).pruned}
     filled.create_session(header("work"))
+    assert clean(folder)
+
+
+def test_a_search_index_follows_what_was_pruned(filled: SqliteStore, folder: Path) -> None:
+    with opened(folder) as search:
+        search.catch_up()
+    prune(folder, PruneRule("revisions"))
+    prune(folder, ALL)
+    connection = apsw.Connection(str(folder / "aura.db"))
+    connection.execute("INSERT INTO message_search (message_search, rank) VALUES ('integrity-check', 1)").fetchall()
+    connection.close()
+    with opened(folder) as search:
+        found = search.find("hello", limit=10).hits
+        assert [hit.session_ids for hit in found] == [("ice",)]
     assert clean(folder)
 
 
