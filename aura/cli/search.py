@@ -66,7 +66,7 @@ def command(
         raise BadRequest("there is nothing to search for", hint="Give some words; see `aura search --help`.")
     expression = query if fts or not query.strip() else make_expression(query)
     progress = _Progress()
-    with opened(root.resolve_store_dir()) as search:
+    with progress, opened(root.resolve_store_dir()) as search:
         if rebuild:
             _rebuild(search, progress, as_json, last=not query.strip())
         if not query.strip():
@@ -79,7 +79,6 @@ def command(
             limit=limit,
             progress=progress.show,
         )
-    progress.clear()
     if as_json:
         streams.write_stdout(streams.json_line(answer_fields(answer)))
         return
@@ -167,11 +166,17 @@ def _rebuild(search: Search, progress: _Progress, as_json: bool, *, last: bool) 
 
 
 class _Progress:
-    """A line on standard error while the index is filled, in a terminal only."""
+    """A line on standard error while the index is filled, in a terminal only. It is gone when the block ends."""
 
     def __init__(self) -> None:
         self._on = sys.stderr is not None and sys.stderr.isatty()
         self._shown = False
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()  # after Ctrl-C too, and before an error is printed
 
     def show(self, left: int) -> None:
         """Say how many messages are left, when one step was not enough."""

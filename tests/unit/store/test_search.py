@@ -258,9 +258,18 @@ def test_a_million_characters_of_a_message_are_searched(keeper, search, folder):
     integrity(folder)
 
 
-def test_what_stands_behind_a_nul_is_found_too(keeper, search, folder):
-    keeper.save([Message("tool", "binary\0 walrus", id="t0")])
+@pytest.mark.parametrize("after", ["", " x" * 600_000], ids=["a short one", "a long one"])
+def test_what_stands_behind_a_nul_is_found_too(keeper, search, folder, after):
+    keeper.save([Message("tool", f"binary\0walrus{after}", id="t0")])
     assert found(search, '"walrus"') == [(("s1",), 0)]
+    integrity(folder)
+
+
+def test_a_nul_in_an_argument_ends_a_word_and_one_that_is_only_written_does_not(keeper, search, folder):
+    call = Call("c1", "Write", {"content": "a\0walrus"})
+    keeper.save([Message("assistant", 'c = "\\u0000fox"\0', id="m1", calls=(call,))])
+    keeper.save([Message("tool", "done", id="m2", tool_name="Write", tool_call_id="c1")])
+    assert found(search, '"walrus"') == found(search, '"u0000fox"') == [(("s1",), 0)]
     integrity(folder)
 
 

@@ -7,10 +7,7 @@
 -- There is no json_each in it, because FTS5 reads its content without virtual tables. Deleting from the index takes the
 -- same words out again, so a change of this view needs an index made anew.
 CREATE VIEW message_text AS
-SELECT m.id,
-       CASE WHEN length(m.body) > 1000000 THEN substr(json_extract(m.body, '$.Content'), 1, 1000000)
-            ELSE json_extract(m.body, '$.Content')  -- substr would end at a NUL
-       END AS content,
+SELECT m.id, substr(json_extract(m.body, '$.Content'), 1, 1000000) AS content,
        (WITH RECURSIVE call (n) AS (
             SELECT 0 WHERE json_array_length(m.body, '$.calls') > 0
             UNION ALL
@@ -21,7 +18,13 @@ SELECT m.id,
                 json_extract(m.body, '$.calls[' || n || '].arguments'),
                 '\\', ' '), '\n', ' '), '\r', ' '), '\t', ' '), '\"', ' '), '\u', ' '), char(10)), 1, 1000000)
         FROM call) AS calls
-FROM message m;
+FROM (
+    -- substr would end at a NUL, so it becomes a space; what is written as a backslash and u0000 stays as it is.
+    SELECT id, CASE WHEN instr(body, '\u0000')
+                    THEN replace(replace(replace(body, '\\', char(1)), '\u0000', ' '), char(1), '\\') ELSE body
+               END AS body
+    FROM message
+) m;
 
 CREATE VIRTUAL TABLE message_search USING fts5 (
     content, calls, content = 'message_text', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
