@@ -148,6 +148,8 @@ class Importer:
     def _convert(self, piece: Piece) -> Foreign:
         wanted = self._session_id
         match piece.format:
+            case "openai" if piece.value is None:
+                return openai.read_lines(piece.data, id=wanted)
             case "openai":
                 return openai.read_conversation(piece.value, piece.data, id=wanted)
             case "claude-code":

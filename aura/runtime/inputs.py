@@ -13,7 +13,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -23,7 +24,7 @@ from aura.jsontypes import JsonValue
 from aura.runtime import files
 from aura.wire import canonical
 from aura.wire.document import not_a_document
-from aura.wire.formats.detect import Format, document_format, find_line_format
+from aura.wire.formats.detect import Format, document_format, find_line_format, is_whole_conversation
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PATTERN_CHARS = frozenset("*?[")
@@ -80,7 +81,8 @@ def find_inputs(name: str) -> Sequence[Input]:
 
 
 def read_pieces(name: str, wanted: Format | None, max_bytes: int = limits.IMPORT_MAX_BYTES) -> Iterator[Piece | Spoilt]:
-    """Yield the conversations of the file `name`, or of standard input for `-`; a bad line does not stop the others.
+    """Yield the conversations of the file `name`, or of standard input for `-`; a bad line does not stop the others,
+    nor does a bad first one, though such a file is read into memory as a whole.
 
     `wanted` is the format, None to find it out. Raises `BadRequest` when the file cannot be read, and with
     `details.reason` `too_large` when one document has more than `max_bytes`; `InvalidSession` for what is no JSON.
@@ -102,23 +104,20 @@ class _Reader:
             yield Piece(None, self._wanted, self._rest())
             return
         first = self._look_ahead()
-        if not first.strip(_BLANK):
-            yield self._whole()
-            return
         try:
             value = canonical.decode(first)
         except canonical.NotCanonical:
-            yield self._whole()  # a document over several lines, or none
+            yield from self._whole()  # a document over several lines, a bad line before good ones, or nothing
             return
-        found = self._find_lines(value) if self._wanted is None else None
+        found = self._find_lines(value)
         if found is not None:
             yield Piece(None, found, self._rest())
         elif not self._is_more():
             yield Piece(None, self._format(value), self._rest(), value)
-        elif isinstance(value, dict) and "messages" in value:
-            yield from self._lines(value)
+        elif is_whole_conversation(value):
+            yield from self._lines()
         else:
-            yield self._whole()
+            yield from self._whole()
 
     def _look_ahead(self) -> bytes:
         """Return the first line that is not blank, b"" when there is none."""
@@ -129,6 +128,8 @@ class _Reader:
                 return line
 
     def _is_more(self) -> bool:
+        if sum(bool(line.strip(_BLANK)) for line in self._head) > 1:
+            return True
         while start := self._stream.peek(limits.FILE_PIECE_BYTES):
             if start.strip(_BLANK):
                 return True
@@ -137,7 +138,7 @@ class _Reader:
 
     def _find_lines(self, value: JsonValue) -> Format | None:
         for _ in range(limits.DETECT_LINES_COUNT):
-            found = find_line_format(value)
+            found = self._line_format(value)
             if found is not None or not isinstance(value, dict) or "messages" in value:
                 return found
             line = self._look_ahead()
@@ -147,16 +148,38 @@ class _Reader:
                 return None
         return None
 
+    def _line_format(self, value: JsonValue) -> Format | None:
+        found = find_line_format(value)
+        return found if self._wanted in (None, found) else None
+
     def _format(self, value: JsonValue) -> Format:
         return self._wanted or document_format(value)
 
-    def _whole(self) -> Piece | Spoilt:
+    def _whole(self) -> Iterator[Piece | Spoilt]:
         data = self._rest()
         try:
             value = canonical.decode(data)
         except canonical.NotCanonical as error:
-            return Spoilt(None, not_a_document(error))
-        return Piece(None, self._format(value), data, value)
+            yield from self._after_a_bad_line(data, not_a_document(error))
+        else:
+            yield Piece(None, self._format(value), data, value)
+
+    def _after_a_bad_line(self, data: bytes, error: AuraError) -> Iterator[Piece | Spoilt]:
+        """Yield what is in a file that is no JSON as a whole, and whose first line tells nothing."""
+        for line in islice(BytesIO(data), limits.DETECT_LINES_COUNT):
+            try:
+                value = canonical.decode(line)
+            except canonical.NotCanonical:
+                continue
+            found = self._line_format(value)
+            if found is not None:
+                yield Piece(None, found, data)
+                return
+            if is_whole_conversation(value):
+                self._head = data.split(b"\n")
+                yield from self._lines()
+                return
+        yield Spoilt(None, error)
 
     def _rest(self) -> bytes:
         pieces, size = self._head, sum(map(len, self._head))
@@ -168,24 +191,20 @@ class _Reader:
             pieces.append(piece)
         return b"".join(pieces)
 
-    def _lines(self, first: JsonValue) -> Iterator[Piece | Spoilt]:
-        number, value, known = 0, first, True
-        for line in self._all_lines():
-            number += 1
+    def _lines(self) -> Iterator[Piece | Spoilt]:
+        for number, line in enumerate(self._all_lines(), 1):
             if isinstance(line, AuraError):
                 yield Spoilt(number, line)
                 continue
             body = line.strip(_BLANK)
             if not body:
                 continue
-            if not known:
-                try:
-                    value = canonical.decode(body)
-                except canonical.NotCanonical as error:
-                    yield Spoilt(number, not_a_document(error))
-                    continue
-            known = False
-            yield Piece(number, self._format(value), body, value)
+            try:
+                value = canonical.decode(body)
+            except canonical.NotCanonical as error:
+                yield Spoilt(number, not_a_document(error))
+            else:
+                yield Piece(number, self._format(value), body, value)
 
     def _all_lines(self) -> Iterator[bytes | AuraError]:
         yield from self._head

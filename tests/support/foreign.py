@@ -14,6 +14,7 @@ CODEX = SAMPLES / "codex" / "rollout-2026-04-02T19-00-00-019c5e2a-77aa-7b31-8f00
 CODEX_OLD = SAMPLES / "codex" / "rollout-2025-05-07-old.jsonl"
 OPENAI = SAMPLES / "openai" / "harbour.jsonl"
 OPENAI_LIST = SAMPLES / "openai" / "list.json"
+OPENAI_MESSAGES = SAMPLES / "openai" / "messages.jsonl"
 LINE_FILES = {"claude-code": (CLAUDE_CODE, CLAUDE_CODE_AGENT), "codex": (CODEX, CODEX_OLD)}
 
 

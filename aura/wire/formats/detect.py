@@ -16,7 +16,14 @@ def find_line_format(value: JsonValue) -> Format | None:
         return None
     if codex.is_record(value):
         return "codex"
-    return "claude-code" if claude_code.is_record(value) else None
+    if claude_code.is_record(value):
+        return "claude-code"
+    return "openai" if openai.is_message(value) else None
+
+
+def is_whole_conversation(value: JsonValue) -> bool:
+    """Tell whether a JSON value looks like a conversation, of whichever format, and not like a record of one."""
+    return (isinstance(value, dict) and "messages" in value) or openai.is_conversation(value)
 
 
 def document_format(value: JsonValue) -> Format:

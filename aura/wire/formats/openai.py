@@ -1,4 +1,5 @@
-"""Chat completions messages: a conversation is `{"messages": [...], "tools"?: ...}`, as for fine-tuning, or a list.
+"""Chat completions messages: a conversation is `{"messages": [...], "tools"?: ...}`, as for fine-tuning, a list of
+messages, or a file with one message on each line.
 
 A message that `write_message` would not write exactly as it was keeps its record, so that an export has it again
 (docs/formats.md).
@@ -16,7 +17,7 @@ from aura.jsontypes import JsonObject, JsonValue, items_at, object_at, text_at
 from aura.wire import canonical
 from aura.wire.formats.drafts import IMPORTED_KEY, Draft, Foreign, find_origin, finish, first_title, note, seal
 from aura.wire.formats.pairs import complete_pairs
-from aura.wire.formats.records import Record, Repair, Repairs, read_time, read_value
+from aura.wire.formats.records import Record, Repair, Repairs, read_records, read_time, read_value
 from aura.wire.images import data_url, read_url
 
 NAME = "openai"
@@ -42,6 +43,20 @@ def is_conversation(value: JsonValue) -> bool:
     return bool(messages) and text_at(messages[0], "role") in _ROLES
 
 
+def is_message(value: JsonValue) -> bool:
+    """Tell whether a JSON value is a message in this format and cannot be a record of another one."""
+    return isinstance(value, Mapping) and text_at(value, "role") in _ROLES and not {"type", "messages"} & set(value)
+
+
+def read_lines(data: bytes, *, id: str | None = None) -> Foreign:
+    """Return the conversation of a file with a message on each line. Raises what `read_conversation` raises."""
+    repairs = Repairs()
+    records = list(read_records(data, repairs))
+    if not any(is_message(record.value) for record in records):
+        raise _no_messages()
+    return _read(records, {}, data, repairs, id)
+
+
 def read_conversation(value: JsonValue, data: bytes, *, id: str | None = None) -> Foreign:
     """Return the conversation of a decoded value. Without `id` the session's is made of the source bytes `data`.
 
@@ -49,29 +64,11 @@ def read_conversation(value: JsonValue, data: bytes, *, id: str | None = None) -
     """
     messages = value if isinstance(value, list) else value.get("messages") if isinstance(value, Mapping) else None
     if not isinstance(messages, list):
-        raise InvalidSession("there is no list of messages", hint='Pass {"messages": [...]} or a list of messages.')
+        raise _no_messages()
     repairs = Repairs()
     records = [read_value(number, item, repairs) for number, item in enumerate(messages, 1)]
-    system, leading = _read_system(records)
-    drafts = [_read_message(record, repairs) for record in records[leading:]]
-    paired = complete_pairs(drafts, repairs)
-    moved = any(one.records != other.records for one, other in zip(paired, drafts, strict=False))
-    stored = [_keep(draft, always=moved) for draft in paired]
     rest = {key: item for key, item in value.items() if key != "messages"} if isinstance(value, Mapping) else {}
-    imported: dict[str, JsonValue] = {"format": NAME}
-    if leading:
-        imported["system"] = records[0].value
-    if rest:
-        imported["record"] = read_value(0, rest, repairs).value
-    conversation = finish(
-        stored,
-        id=id or f"{NAME}-{hashlib.sha256(data.strip()).hexdigest()[:_ID_DIGITS]}",
-        title=first_title(stored),
-        system=system,
-        times=[message.created_at for message in stored],
-        imported=imported,
-    )
-    return Foreign(conversation, repairs.warnings())
+    return _read(records, rest, data, repairs, id)
 
 
 def write_conversation(header: Header, messages: Sequence[Message]) -> Written:
@@ -105,6 +102,32 @@ def write_message(message: Message) -> JsonObject:
         calls: list[JsonValue] = [_write_call(call) for call in message.calls]
         return {"role": "assistant", "content": message.content or None, "tool_calls": calls}
     return {"role": message.role, "content": message.content}
+
+
+def _no_messages() -> InvalidSession:
+    return InvalidSession("there is no list of messages", hint='Pass {"messages": [...]} or a list of messages.')
+
+
+def _read(records: Sequence[Record], rest: JsonObject, data: bytes, repairs: Repairs, id: str | None) -> Foreign:
+    system, leading = _read_system(records)
+    drafts = [_read_message(record, repairs) for record in records[leading:]]
+    paired = complete_pairs(drafts, repairs)
+    moved = any(one.records != other.records for one, other in zip(paired, drafts, strict=False))
+    stored = [_keep(draft, always=moved) for draft in paired]
+    imported: dict[str, JsonValue] = {"format": NAME}
+    if leading:
+        imported["system"] = records[0].value
+    if rest:
+        imported["record"] = read_value(0, rest, repairs).value
+    conversation = finish(
+        stored,
+        id=id or f"{NAME}-{hashlib.sha256(data.strip()).hexdigest()[:_ID_DIGITS]}",
+        title=first_title(stored),
+        system=system,
+        times=[message.created_at for message in stored],
+        imported=imported,
+    )
+    return Foreign(conversation, repairs.warnings())
 
 
 def _keep(draft: Draft, *, always: bool) -> Message:

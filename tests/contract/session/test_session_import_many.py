@@ -68,6 +68,18 @@ def test_documents_line_by_line_come_from_a_pipe(program, document):
     ]
 
 
+def test_documents_after_a_bad_first_line_are_stored(program, document):
+    done = program.run("import", "-", "--json", input=b"nonsense\n" + document(id="one"))
+    assert done.exit_code == 1
+    assert [(item["line"], item.get("session", {}).get("id")) for item in lines(done)] == [(1, None), (2, "one")]
+
+
+def test_a_message_per_line_is_one_session(program):
+    first = program.json("import", str(foreign.OPENAI_MESSAGES))
+    assert (first["format"], first["session"]["messages"]) == ("openai", 5)
+    assert program.json("import", str(foreign.OPENAI_MESSAGES))["session"] == first["session"]
+
+
 def test_a_directory_and_a_pattern_are_read_in_the_order_of_their_names(files):
     (files.cwd / "d" / "e").mkdir(parents=True)
     os.rename(files.cwd / "c.json", files.cwd / "d" / "e" / "c.json")

@@ -50,6 +50,33 @@ def test_a_document_per_line_is_a_piece_per_line_and_bad_lines_stop_no_other(rea
     assert read(data) == [(2, "aura"), (4, InvalidSession), (5, "openai"), (6, "aura")]
 
 
+@pytest.mark.parametrize("bad", [b"nonsense", b'{"id":"cut', b"[", b"null", b'{"id":"x"}', b'{"id":"x"}\n[1]'])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_bad_first_line_stops_no_other(read, bad, count):
+    data = b"\n".join([bad, *[document(f"s{n}") for n in range(count)]])
+    first = bad.count(b"\n") + 2
+    assert [item for item in read(data) if item[0] >= first] == [(first + n, "aura") for n in range(count)]
+
+
+def test_foreign_lines_are_found_after_a_bad_one(read):
+    assert read(b'{"torn\n' + foreign.CODEX.read_bytes()) == [(None, "codex")]
+
+
+def test_an_array_over_lines_is_one_piece_although_a_line_of_it_is_a_document(read):
+    assert read(b"[\n" + document() + b"\n]\n") == [(None, "aura")]
+
+
+def test_a_list_of_messages_per_line_is_a_piece_per_line(read):
+    line = b'[{"role":"user","content":"hi"}]\n'
+    assert read(line * 2) == [(1, "openai"), (2, "openai")]
+
+
+def test_a_message_per_line_is_one_piece(read):
+    data = foreign.OPENAI_MESSAGES.read_bytes()
+    for wanted in (None, "openai"):
+        assert read(data, wanted) == [(None, "openai")]
+
+
 def test_a_line_that_is_too_long_stops_no_other(read):
     long = b'{"messages":[],"x":"' + b"x" * 500 + b'"}'
     data = b"\n".join([document(), long, document("two")])

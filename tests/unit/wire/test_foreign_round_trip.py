@@ -8,6 +8,7 @@ import json
 import pytest
 
 from aura.conversation import MessageType, find_broken_pair, is_shown_to_model
+from aura.errors import InvalidSession
 from aura.wire import canonical, document
 from aura.wire.formats import claude_code, claude_code_export, codex, codex_export, openai
 from aura.wire.formats.drafts import find_origin
@@ -146,6 +147,23 @@ def test_chat_messages_are_read_with_calls_results_images_and_thinking():
     assert messages[7].content == "[input_audio]"
     assert messages[7].images == ({"url": "https://harbour.example/buoy.png"},)
     assert (messages[9].role, messages[9].type) == ("system", MessageType.METADATA)
+
+
+def test_a_file_with_a_message_per_line_is_one_conversation_with_a_torn_line_as_text():
+    data = foreign.OPENAI_MESSAGES.read_bytes()
+    read = openai.read_lines(data)
+    written = openai.write_conversation(*through_a_document(read.conversation))
+    source = [line.decode() if isinstance(line, bytes) else line for line in foreign.json_lines(data)]
+    assert written.fields == {"messages": source}
+    assert read.conversation.header.system == "Answer as a beekeeper."
+    assert read.warnings == ("lines that are no JSON, kept as text: 1",)
+    assert read == openai.read_lines(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"null", b'{"id":1}\n{"id":2}'])
+def test_lines_without_a_message_are_no_conversation(data):
+    with pytest.raises(InvalidSession):
+        openai.read_lines(data)
 
 
 def test_a_message_that_can_be_written_again_keeps_no_second_copy():
