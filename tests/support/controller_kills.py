@@ -29,18 +29,23 @@ tools: {enabled: ["*"]}
 ---
 Be careful.
 """
-# Two commands whose effects can be counted, and a question between them.
+# Two commands whose effects can be counted, and a question between them. An effect holds the prompt on one line, and the
+# prompt says which attempt it is, so that each effect belongs to one run.
 SCRIPT = """
 turns:
   - when: {last: "^(do |You were)"}
     repeat: forever
-    calls: [{name: Bash, arguments: {command: "echo 'first {{ user }}' >> effects; sleep 0.1; echo first done"}}]
+    calls:
+      - name: Bash
+        arguments: {command: "echo 'first {{ user.split() | join(' ') }}' >> effects; sleep 0.1; echo first done"}
   - when: {last: "first done"}
     repeat: forever
     calls: [{name: Ask, arguments: {question: "Which way?"}}]
   - when: {last: "Decide yourself"}
     repeat: forever
-    calls: [{name: Bash, arguments: {command: "echo 'second {{ user }}' >> effects; sleep 0.1; echo second done"}}]
+    calls:
+      - name: Bash
+        arguments: {command: "echo 'second {{ user.split() | join(' ') }}' >> effects; sleep 0.1; echo second done"}
   - repeat: forever
     content: all done
 """
@@ -118,6 +123,14 @@ class Place:
         command = [str(self.program), "--home", "", "--config", str(self.home), *words]
         return subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=60).stdout
 
+    def find_failure(self, *words: str) -> str | None:
+        """Run an offline command; return what it says if it fails."""
+        try:
+            self.aura(*words)
+        except subprocess.CalledProcessError as error:
+            return str((error.stdout + error.stderr).decode("utf-8", "replace")).strip()
+        return None
+
     def find_servers(self) -> list[int]:
         """Return the processes of live servers that ready files name."""
         pids = []
@@ -171,10 +184,8 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
                 controller.send_signal(signal.SIGKILL)
                 controller.wait()
                 report.controller_kills += 1
-            elif servers := place.find_servers():
+            elif kill_servers(place.find_servers(), chance):
                 left.pop()
-                for pid in servers:
-                    os.kill(pid, signal.SIGKILL)
                 report.server_kills += 1
                 continue
             else:
@@ -191,6 +202,17 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
         clean_up(place, controller, report)
     report.jobs, report.seconds = len(place.jobs), time.monotonic() - started_s
     return place, report
+
+
+def kill_servers(servers: list[int], chance: random.Random) -> bool:
+    """Kill servers, each alone or with its process group, which it leads; tell whether one was there to kill."""
+    killed = False
+    for pid in servers:
+        kill = chance.choice((os.kill, os.killpg))
+        with suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+            killed = True
+    return killed
 
 
 def pause(controller: subprocess.Popen[bytes], seconds: float) -> None:
