@@ -29,8 +29,8 @@ tools: {enabled: ["*"]}
 ---
 Be careful.
 """
-# Two commands whose effects can be counted, and a question between them. An effect holds the prompt on one line, and the
-# prompt says which attempt it is, so that each effect belongs to one run.
+# Two commands whose effects can be counted, and a question between them. An effect holds the prompt on one line, which
+# says the attempt, so that each effect belongs to one run.
 SCRIPT = """
 turns:
   - when: {last: "^(do |You were)"}
@@ -50,7 +50,7 @@ turns:
     content: all done
 """
 LIFE_MIN_S, LIFE_MAX_S = 0.02, 1.1  # a job takes about a second alone: kills fall into every part of it
-BATCH_COUNT = 8  # jobs that are added when all are done and kills are left
+BATCH_COUNT = 8  # jobs at first, and again when all are done and kills are left
 END_S = 240
 GONE_S = 20
 
@@ -145,7 +145,10 @@ class Place:
         return pids
 
     def find_processes(self) -> list[str]:
-        """Return what still runs in this directory: by its working directory or its command line."""
+        """Return what still runs in this directory: by its working directory or its command line.
+
+        One that has ended and waits to be reaped has no directory. One that is about to begin has no words yet.
+        """
         found = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -155,12 +158,14 @@ class Place:
                 where = os.readlink(entry / "cwd")
             except OSError:
                 continue
-            if words and (where.startswith(f"{self.root}/") or f"{self.root}/" in words):
+            if where.startswith(f"{self.root}/") or f"{self.root}/" in words:
                 found.append(f"{entry.name}: {words.strip()[:120]}")
         return found
 
 
-def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> tuple[Place, Report]:
+def play(
+    root: Path, kills: Kills, seed: int, say: Callable[[str], object], *, batch_count: int = BATCH_COUNT
+) -> tuple[Place, Report]:
     """Work through jobs while killing; return once all jobs are done and nothing that was started is left.
 
     `say` gets a line now and then. What did not end in time, or ended with another status than 0, is a violation.
@@ -169,7 +174,7 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
     place, report = Place(root), Report(seed)
     left = ["controller"] * kills.controller + ["server"] * kills.server
     chance.shuffle(left)
-    place.add_jobs(BATCH_COUNT)
+    place.add_jobs(batch_count)
     started_s = time.monotonic()
     controller = place.start_controller()
     report.starts += 1
@@ -178,7 +183,7 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
             pause(controller, chance.uniform(LIFE_MIN_S, LIFE_MAX_S))
             if controller.poll() is not None:
                 check_end(place, controller, report)
-                place.add_jobs(BATCH_COUNT)
+                place.add_jobs(batch_count)
             elif left[-1] == "controller":
                 left.pop()
                 controller.send_signal(signal.SIGKILL)
