@@ -5,8 +5,8 @@
 JOBS is a file with one JSON object per line, {"id": "job-1", "prompt": "..."}; the id becomes a session's id. STATE is
 a directory that this program owns. What follows -- is how to call aura; the workspace is the current directory. Start
 it again after a crash with the same words: it goes on where it was. Exit status: 0 all jobs are done, 1 some
-failed, 2 it cannot go on, 3 it was told to stop by SIGTERM or Ctrl-C (the agent goes on working), 4 another controller
-has the state.
+failed, 2 it cannot go on, or JOBS has a mistake (then nothing is begun), 3 it was told to stop by SIGTERM or Ctrl-C
+(the agent goes on working), 4 another controller has the state.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import signal
 import sys
@@ -26,6 +27,7 @@ from aura_automation import (
     Aura,
     AutomationError,
     Client,
+    Error,
     Event,
     NetworkError,
     NotFound,
@@ -46,7 +48,10 @@ PAUSE_S = 0.2
 LOCKED_WAIT_S = 90  # a server on its way down may take 60 s to settle its run
 OUTAGE_S = 2.0  # then the server is looked for, and started again if it is gone
 ALLOWED_TOOLS = frozenset(("Bash", "Read", "Ls"))
-CONTINUE = "You were interrupted while you worked on this: {prompt}\nLook at what is there, and carry on."
+JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # it names files here, too
+CONTINUE = (
+    "You were interrupted while you worked on this: {prompt}\nLook at what is there, and go on. Attempt {attempt}."
+)
 
 
 @dataclass(frozen=True)
@@ -133,14 +138,14 @@ class Controller:
         self.stopping = False
 
     def work(self, job: str, prompt: str) -> Progress:
-        """Bring one job to its end, whatever was done of it before."""
+        """Bring one job to its end, whatever was done of it before. It has no verdict if we were told to stop."""
         progress = self.notebook.read(job)
         if progress.verdict is not None:
             return progress
         mirror = Mirror(self.notebook.directory / "mirror" / f"{job}.jsonl")
         self.ensure_session(job)
         outages_count = 0
-        while True:
+        while not self.stopping:
             try:
                 progress, handle = self.find_server(self.notebook.read(job))
                 run = self.attempt(progress, handle, prompt, mirror)
@@ -153,11 +158,19 @@ class Controller:
                 continue
             outages_count = 0
             verdict = judge(run, progress)
-            if verdict is None:
-                self.notebook.write(replace(progress, attempt=progress.attempt + 1))
-                continue
-            handle.stop()
-            return self.notebook.write(replace(progress, verdict=verdict, revision=self.export(job)))
+            if verdict is not None:
+                handle.stop()
+                return self.notebook.write(replace(progress, verdict=verdict, revision=self.export(job)))
+            progress = self.notebook.write(replace(progress, attempt=progress.attempt + 1))
+            if run.error is not None and run.error.retryable:
+                self.pause(run.error)
+        return progress
+
+    def pause(self, error: Error) -> None:
+        """Wait as long as the provider asks, or until we are told to stop."""
+        until_s = time.monotonic() + int(str(error.details.get("retry_after_ms") or 1000)) / 1000
+        while not self.stopping and time.monotonic() < until_s:
+            time.sleep(PAUSE_S)
 
     def ensure_session(self, job: str) -> None:
         """Make the job's session if it is not there. `import` of the same document again changes nothing."""
@@ -198,7 +211,7 @@ class Controller:
 
     def attempt(self, progress: Progress, handle: ServerHandle, prompt: str, mirror: Mirror) -> Run:
         """Submit this attempt, or find it submitted, and follow it to its terminal record."""
-        text = prompt if progress.attempt == 1 else CONTINUE.format(prompt=prompt)
+        text = prompt if progress.attempt == 1 else CONTINUE.format(prompt=prompt, attempt=progress.attempt)
         with handle.client(retry_s=OUTAGE_S) as client:
             run = client.submit(progress.request_id, prompt=text, on_input="wait")
 
@@ -244,9 +257,24 @@ def judge(run: Run, progress: Progress) -> str | None:
     if not (interrupted or passing) or progress.attempt >= ATTEMPTS_MAX:
         error = run.error or run.persist_error
         return f"{run.outcome or run.state}: {error.code if error else 'no error'}"
-    if passing and run.error is not None:
-        time.sleep(int(str(run.error.details.get("retry_after_ms") or 1000)) / 1000)
     return None
+
+
+def read_jobs(path: str) -> dict[str, str]:
+    """Return each job's prompt. Raises `OSError` and, for a list with a mistake in it, `ValueError`."""
+    jobs: dict[str, str] = {}
+    for number, line in enumerate(Path(path).read_text().split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            match json.loads(line):
+                case {"id": str(job), "prompt": str(prompt)} if JOB_ID.fullmatch(job) and job not in jobs:
+                    jobs[job] = prompt
+                    continue
+        except ValueError:
+            pass
+        raise ValueError(f'line {number} is not {{"id": "job-1", "prompt": "..."}} with an id of its own')
+    return jobs
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -268,7 +296,12 @@ def main() -> int:
     if len(sys.argv) < 5 or sys.argv[3] != "--":
         print(__doc__, file=sys.stderr)
         return 2
-    jobs, state, _, program, *root_flags = sys.argv[1:]
+    jobs_file, state, _, program, *root_flags = sys.argv[1:]
+    try:
+        jobs = read_jobs(jobs_file)
+    except (OSError, ValueError) as error:
+        print(f"{jobs_file}: {error}", file=sys.stderr)
+        return 2
     notebook = Notebook(Path(state).absolute())
     if not notebook.lock():
         print("another controller has this state", file=sys.stderr)
@@ -281,15 +314,16 @@ def main() -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     failed_count = 0
-    for line in Path(jobs).read_text().splitlines():
-        job = json.loads(line)
+    for job, prompt in jobs.items():
         try:
-            done = controller.work(job["id"], job["prompt"])
+            done = controller.work(job, prompt)
         except StopRequested:
             return 3
         except AutomationError as error:
-            print(f"{job['id']}: {error}", file=sys.stderr)
-            return 2
+            print(f"{job}: {error}", file=sys.stderr)
+            return 3 if controller.stopping else 2
+        if done.verdict is None:
+            return 3
         print(f"{done.job}: {done.verdict} after {done.attempt} attempts, revision {done.revision}", flush=True)
         failed_count += done.verdict != "completed"
     return 1 if failed_count else 0

@@ -29,23 +29,28 @@ tools: {enabled: ["*"]}
 ---
 Be careful.
 """
-# Two commands whose effects can be counted, and a question between them.
+# Two commands whose effects can be counted, and a question between them. An effect holds the prompt on one line, which
+# says the attempt, so that each effect belongs to one run.
 SCRIPT = """
 turns:
   - when: {last: "^(do |You were)"}
     repeat: forever
-    calls: [{name: Bash, arguments: {command: "echo 'first {{ user }}' >> effects; sleep 0.1; echo first done"}}]
+    calls:
+      - name: Bash
+        arguments: {command: "echo 'first {{ user.split() | join(' ') }}' >> effects; sleep 0.1; echo first done"}
   - when: {last: "first done"}
     repeat: forever
     calls: [{name: Ask, arguments: {question: "Which way?"}}]
   - when: {last: "Decide yourself"}
     repeat: forever
-    calls: [{name: Bash, arguments: {command: "echo 'second {{ user }}' >> effects; sleep 0.1; echo second done"}}]
+    calls:
+      - name: Bash
+        arguments: {command: "echo 'second {{ user.split() | join(' ') }}' >> effects; sleep 0.1; echo second done"}
   - repeat: forever
     content: all done
 """
 LIFE_MIN_S, LIFE_MAX_S = 0.02, 1.1  # a job takes about a second alone: kills fall into every part of it
-BATCH_COUNT = 8  # jobs that are added when all are done and kills are left
+BATCH_COUNT = 8  # jobs at first, and again when all are done and kills are left
 END_S = 240
 GONE_S = 20
 
@@ -118,6 +123,14 @@ class Place:
         command = [str(self.program), "--home", "", "--config", str(self.home), *words]
         return subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=60).stdout
 
+    def find_failure(self, *words: str) -> str | None:
+        """Run an offline command; return what it says if it fails."""
+        try:
+            self.aura(*words)
+        except subprocess.CalledProcessError as error:
+            return str((error.stdout + error.stderr).decode("utf-8", "replace")).strip()
+        return None
+
     def find_servers(self) -> list[int]:
         """Return the processes of live servers that ready files name."""
         pids = []
@@ -132,7 +145,10 @@ class Place:
         return pids
 
     def find_processes(self) -> list[str]:
-        """Return what still runs in this directory: by its working directory or its command line."""
+        """Return what still runs in this directory: by its working directory or its command line.
+
+        One that has ended and waits to be reaped has no directory. One that is about to begin has no words yet.
+        """
         found = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -142,12 +158,14 @@ class Place:
                 where = os.readlink(entry / "cwd")
             except OSError:
                 continue
-            if words and (where.startswith(f"{self.root}/") or f"{self.root}/" in words):
+            if where.startswith(f"{self.root}/") or f"{self.root}/" in words:
                 found.append(f"{entry.name}: {words.strip()[:120]}")
         return found
 
 
-def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> tuple[Place, Report]:
+def play(
+    root: Path, kills: Kills, seed: int, say: Callable[[str], object], *, batch_count: int = BATCH_COUNT
+) -> tuple[Place, Report]:
     """Work through jobs while killing; return once all jobs are done and nothing that was started is left.
 
     `say` gets a line now and then. What did not end in time, or ended with another status than 0, is a violation.
@@ -156,7 +174,7 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
     place, report = Place(root), Report(seed)
     left = ["controller"] * kills.controller + ["server"] * kills.server
     chance.shuffle(left)
-    place.add_jobs(BATCH_COUNT)
+    place.add_jobs(batch_count)
     started_s = time.monotonic()
     controller = place.start_controller()
     report.starts += 1
@@ -165,16 +183,14 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
             pause(controller, chance.uniform(LIFE_MIN_S, LIFE_MAX_S))
             if controller.poll() is not None:
                 check_end(place, controller, report)
-                place.add_jobs(BATCH_COUNT)
+                place.add_jobs(batch_count)
             elif left[-1] == "controller":
                 left.pop()
                 controller.send_signal(signal.SIGKILL)
                 controller.wait()
                 report.controller_kills += 1
-            elif servers := place.find_servers():
+            elif kill_servers(place.find_servers(), chance):
                 left.pop()
-                for pid in servers:
-                    os.kill(pid, signal.SIGKILL)
                 report.server_kills += 1
                 continue
             else:
@@ -191,6 +207,17 @@ def play(root: Path, kills: Kills, seed: int, say: Callable[[str], object]) -> t
         clean_up(place, controller, report)
     report.jobs, report.seconds = len(place.jobs), time.monotonic() - started_s
     return place, report
+
+
+def kill_servers(servers: list[int], chance: random.Random) -> bool:
+    """Kill servers, each alone or with its process group, which it leads; tell whether one was there to kill."""
+    killed = False
+    for pid in servers:
+        kill = chance.choice((os.kill, os.killpg))
+        with suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+            killed = True
+    return killed
 
 
 def pause(controller: subprocess.Popen[bytes], seconds: float) -> None:

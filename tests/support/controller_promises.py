@@ -1,6 +1,7 @@
 """Checks what is left after `controller_kills.play`: each job ended once, nothing ran twice, nothing is missing.
 
-It asks the database by the public views, through the standard library's SQLite, as anybody could; only reads.
+It asks the database by the public views, through the standard library's SQLite, as anybody could, and the offline
+commands of aura; only reads.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 from tests.support.controller_kills import Place, Report
 
 TERMINAL = ("run.persisted", "run.persist_failed", "run.lost")
-EFFECT = re.compile(r"^(first|second) .*?\b(job-\d+)$", re.MULTILINE)
+EFFECT = re.compile(r"(first|second) (?:.*: )?do (job-\d+)(?: .* Attempt (\d+)\.)?")
+ENDED = re.compile(r"^(job-\d+): (.*) after (\d+) attempts, revision (.*)$", re.MULTILINE)
 
 
 def check_promises(place: Place, report: Report) -> None:
@@ -27,6 +29,7 @@ def check_promises(place: Place, report: Report) -> None:
         for job in place.jobs:
             _Job(place, report, database, job).check()
         _check_effects(place, report, database)
+    _check_endings(place, report)
 
 
 class _Job:
@@ -44,6 +47,7 @@ class _Job:
         self._revisions = database.execute(
             "SELECT * FROM v_revision WHERE session_id = ? ORDER BY n", (job,)
         ).fetchall()
+        self._exported = _read_lines(place.aura("journal", "export", job, "--output", "-"))
         report.runs += len(self._runs)
         report.lost_runs += sum(run["state"] == "lost" for run in self._runs)
         report.events += len(self._events)
@@ -69,8 +73,11 @@ class _Job:
         self._expect(all(run["state"] == "lost" for run in earlier), "an earlier run was not lost, and was repeated")
 
     def _check_journal(self) -> None:
-        seqs = [event["seq"] for event in self._events]
+        seqs = [event["seq"] for event in self._exported]
         self._expect(seqs == list(range(1, len(seqs) + 1)), "the journal has a gap")
+        self._expect(seqs == [event["seq"] for event in self._events], "the exported journal is not the stored one")
+        verified = self._place.find_failure("journal", "verify", self._job)
+        self._expect(verified is None, f"the journal does not verify: {verified}")
         runs = Counter(run["run_id"] for run in self._runs)
         accepted = Counter(event["run_id"] for event in self._events if event["type"] == "run.accepted")
         self._expect(accepted == runs, "run.accepted is not there once for each run")
@@ -81,12 +88,9 @@ class _Job:
         self._expect(ends == runs, "terminal records are not one per run")
 
     def _check_mirror(self) -> None:
-        lines = (self._place.state / "mirror" / f"{self._job}.jsonl").read_text().splitlines()
-        mirrored = [json.loads(line) for line in lines]
-        seen = [(event["seq"], event["type"], event["run_id"], event["data"]) for event in mirrored]
-        stored = [(event["seq"], event["type"], event["run_id"], json.loads(event["data"])) for event in self._events]
-        self._expect(seen == stored[: len(seen)], "the mirror is not the journal's beginning, each event once")
-        self._expect(bool(seen) and seen[-1][0] >= self._runs[-1]["last_seq"], "the mirror ends before the last run")
+        seen = _read_lines((self._place.state / "mirror" / f"{self._job}.jsonl").read_bytes())
+        self._expect(seen == self._exported[: len(seen)], "the mirror is not the exported journal, each event once")
+        self._expect(bool(seen) and seen[-1]["seq"] >= self._runs[-1]["last_seq"], "the mirror ends too early")
 
     def _check_revisions(self) -> None:
         for revision in self._revisions:
@@ -101,22 +105,41 @@ class _Job:
 
 
 def _check_effects(place: Place, report: Report, database: sqlite3.Connection) -> None:
-    """Commands left lines: at least one for each that ended well, at most one for each that was started."""
-    effects = Counter(EFFECT.findall((place.workspace / "effects").read_text()))
+    """Commands left lines that name their run's request: one if the call ended well, else at most one if it began."""
+    lines = (place.workspace / "effects").read_text().splitlines()
+    report.effects = len(lines)
+    effects = Counter[tuple[str, str]]()
+    for line in lines:
+        if found := EFFECT.fullmatch(line):
+            word, job, attempt = found.groups()
+            effects[f"{job}:{attempt or 1}", word] += 1
+        else:
+            report.violations.append(f"a strange effect: {line!r}")
     started, ended = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    calls = database.execute("SELECT session_id, run_id, args, status FROM v_tool_call WHERE name = 'Bash'").fetchall()
-    each = Counter[tuple[str, str]]()
-    for call in calls:
-        word = "first" if "echo 'first" in json.loads(call["args"])["command"] else "second"
-        each[call["run_id"], word] += 1
-        started[word, call["session_id"]] += 1
-        ended[word, call["session_id"]] += call["status"] == "ok"
-    report.effects = effects.total()
-    report.violations += [f"{word} ran {count} times in {run}" for (run, word), count in each.items() if count > 1]
+    rows = "SELECT request_id, args, status FROM v_tool_call JOIN v_run USING (run_id) WHERE name = 'Bash'"
+    for request_id, args, status in database.execute(rows):
+        word = "first" if "echo 'first" in json.loads(args)["command"] else "second"
+        started[request_id, word] += 1
+        ended[request_id, word] += status == "ok"
     for key in started | effects:
-        if not ended[key] <= effects[key] <= started[key]:
-            what = f"{ended[key]} ended, {started[key]} started, {effects[key]} effects"
-            report.violations.append(f"{key[1]}, {key[0]} command: {what}")
+        if not ended[key] <= effects[key] <= started[key] <= 1:
+            what = f"{started[key]} calls began, {ended[key]} ended, {effects[key]} effects"
+            report.violations.append(f"{key[0]}, {key[1]} command: {what}")
+
+
+def _check_endings(place: Place, report: Report) -> None:
+    """Each life of the controller prints how the jobs ended: always the same, and what its state says."""
+    printed: dict[str, set[tuple[str, ...]]] = {job: set() for job in place.jobs}
+    for job, *ending in ENDED.findall(place.log_path.read_text()):
+        printed[job].add(tuple(ending))
+    for job, endings in printed.items():
+        state = json.loads((place.state / "jobs" / f"{job}.json").read_text())
+        if endings != {(state["verdict"], str(state["attempt"]), state["revision"])}:
+            report.violations.append(f"{job}: its end was recorded not once: {sorted(endings)}")
+
+
+def _read_lines(text: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def write_report(report: Report, path: Path) -> None:
