@@ -20,6 +20,7 @@ WRITE_QUEUE_MAX_COUNT = 8192  # units waiting for the writer: a stuck disk must 
 BUSY_TIMEOUT_MS = 5_000  # SQLite's own wait; the flock comes first, so this only covers foreign tools
 JOURNAL_SIZE_LIMIT_BYTES = 4 * 1024 * 1024  # what SQLite leaves of a WAL after a checkpoint (measured useful)
 BALLAST_BYTES = 4 * 1024 * 1024  # given up when the disk is full, so that terminal records still fit
+BALLAST_WAIT_MS = 10_000  # one maker at a time; a file system without fallocate writes the whole file
 PAGE_ROWS = 256  # rows per statement in long reads: a cursor never stays open across pages
 READERS_KEPT_COUNT = 8  # idle read-only connections kept for reuse
 POLL_LIVE_MS = 100  # data_version poll while a run is live here: other processes' control acts within 250 ms

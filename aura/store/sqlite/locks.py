@@ -4,7 +4,6 @@ except the ballast, which exists to be given up.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import time
@@ -120,18 +119,28 @@ class Ballast:
     def ensure(self) -> None:
         """Make the file if it is missing, or shorter than it should be, as a power cut can leave it.
 
-        Raises `OSError` when there is no room for it. Any thread, any process.
+        Raises `OSError` when there is no room for it, and `StoreUnavailable` when somebody else has been at it for
+        over `limits.BALLAST_WAIT_MS`. Any thread, any process.
         """
         if self._is_laid():
             return
+        # The folder itself is the lock: two makers of the one part would each replace the ballast by the other's.
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if not _lock_within(folder, limits.BALLAST_WAIT_MS):
+                raise StoreUnavailable("somebody else is making the ballast", hint="Find out what it waits for.")
+            if not self._is_laid():
+                self._lay()
+        finally:
+            os.close(folder)
+
+    def _lay(self) -> None:
         part = self._path.with_name(".ballast.part")  # one name: a crash leaves at most one
         fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(fd, 0, self._size_bytes)
             os.replace(part, self._path)
-        except OSError as error:
-            if error.errno == errno.ENOENT and self._is_laid():
-                return  # somebody else was faster with the same file
+        except OSError:
             part.unlink(missing_ok=True)
             raise
         finally:
