@@ -108,6 +108,10 @@ OUTPUT_EVENT_MAX_BYTES = 4 * 1024  # the latest output that one such event carri
 SPILL_MAX_BYTES = 64 * 1024 * 1024  # full output kept in a file per stream: a flood must not fill the disk
 CANDIDATES_COUNT = 20  # session ids shown for an ambiguous prefix
 
+# --- approvals ---------------------------------------------------------------------------------------------------
+APPROVAL_TIMEOUT_MS = 60_000  # a conversational approval, by default: somebody is watching (gateway.md 1.10)
+WEBHOOK_TIMEOUT_MS = 300_000  # a webhook's answer, by default: a person has to be found first (gateway.md 1.10)
+
 # --- turns -------------------------------------------------------------------------------------------------------
 PARSE_ATTEMPTS_COUNT = 4  # model calls whose tool-call JSON is broken: the first and three more (engine.md 4.5)
 CHARS_PER_TOKEN = 4  # rough estimate until a server has counted

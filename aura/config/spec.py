@@ -175,6 +175,32 @@ class ToolsSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookSpec:
+    """Where approvals are asked for over HTTP (gateway.md 5.2). `headers_from_request` maps a header to be sent to the
+    one of the incoming request that it is taken from; `tool_headers` names headers of the webhook's answer that go with
+    the approved call to an MCP server. Header names are lower case.
+    """
+
+    url: Secret
+    headers: tuple[tuple[str, Secret], ...] = ()
+    headers_from_request: tuple[tuple[str, str], ...] = ()
+    tool_headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HitlSpec:
+    """Which calls a person must approve, and how the person is asked (gateway.md 1.10 and 5).
+
+    `require_approval` are globs over bare tool names, or `server:glob`. `webhook` None: conversational, the people who
+    watch the run are asked.
+    """
+
+    require_approval: tuple[str, ...] = ()
+    timeout_ms: int = limits.APPROVAL_TIMEOUT_MS
+    webhook: WebhookSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSpec:
     """One agent, complete: what a run pins.
 
@@ -194,6 +220,7 @@ class AgentSpec:
     default: bool = False
     tools: ToolsSpec = field(default_factory=ToolsSpec)
     mcp: tuple[McpServerSpec, ...] = ()
+    hitl: HitlSpec | None = None
     fingerprint: str = ""
 
 
