@@ -57,6 +57,10 @@ class NotFound(AuraError):
     http_status = 404
 
 
+class ModelNotFound(NotFound):
+    """A chat names an agent that there is not."""
+
+
 class Exists(AuraError):
     """The target exists and is not what this request would have made."""
 
