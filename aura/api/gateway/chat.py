@@ -148,7 +148,8 @@ class _Exchange:
     def _stream(self) -> Response:
         first: list[Frame] = []
         while not (self._projector.started or self._projector.ended):
-            first.extend(next(self._batches) or ())
+            batch = next(self._batches)
+            first.extend(batch if batch is not None else ())
         refused = next((frame for frame in first if isinstance(frame, Failed) and not frame.started), None)
         if refused is not None:
             return failure_response(refused, debug=self._settings.debug_provider_errors)
