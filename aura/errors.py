@@ -57,6 +57,10 @@ class NotFound(AuraError):
     http_status = 404
 
 
+class ModelNotFound(NotFound):
+    """No agent of the gateway is called what a request names as its model."""
+
+
 class Exists(AuraError):
     """The target exists and is not what this request would have made."""
 
