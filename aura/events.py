@@ -15,6 +15,11 @@ from aura.runs import Outcome, RunError, RunResult
 
 Reason = Literal["start", "checkpoint", "run", "command", "shutdown"]
 StopReason = Literal["sigint", "sigterm", "request", "launcher_lost"]
+Transport = Literal["stdio", "http_streamable", "sse"]
+McpState = Literal["connected", "failed", "not_attempted"]
+ObserverKind = Literal["collecting", "claiming"]
+Because = Literal["released", "expired", "displaced"]
+Policy = Literal["cancel", "continue", "park"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Event:
     """Base of all events. `kind` is the internal name; the catalogue maps it to a contract type."""
 
     kind: ClassVar[str]
+    full: ClassVar[bool] = False  # recorded only by runs that record everything: the gateway's
     source: Source | None = None
 
     def __repr__(self) -> str:
@@ -267,6 +273,106 @@ class RunLost(Event):
     persisted_seq: int
 
 
+# --- what the gateway records besides: the contract's readers see a notice -----------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SessionInfo(Event):
+    """Which model answers, and how many tokens its context has where the configuration says so."""
+
+    kind = "session.info"
+    full = True
+    model: str
+    context_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerStatus:
+    """How one MCP server stands at the start of a run. `reason` says why it failed, without a secret."""
+
+    name: str
+    transport: Transport
+    status: McpState
+    tools_count: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class McpStatus(Event):
+    """How the run's MCP servers stand. Not recorded for an agent without servers."""
+
+    kind = "mcp.status"
+    full = True
+    servers: tuple[McpServerStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ToolRequested(Event):
+    """The model has asked for a call; nothing has looked at it yet."""
+
+    kind = "tool.requested"
+    full = True
+    call_id: str
+    name: str
+    args: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ToolUsage(Event):
+    """The tokens of the model call that asked for these calls, once they have all ended."""
+
+    kind = "tool.usage"
+    full = True
+    call_ids: tuple[str, ...]
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Somebody who reads a session's events. One that claims keeps the live run alive by being there."""
+
+    id: str
+    kind: ObserverKind
+    presence: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ObserverAttached(Event):
+    """Somebody began to read."""
+
+    kind = "observer.attached"
+    full = True
+    observer: Observer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ObserverDetached(Event):
+    """Somebody no longer reads."""
+
+    kind = "observer.detached"
+    full = True
+    observer: Observer
+    because: Because
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ClaimsExhausted(Event):
+    """Nobody claims the live run any more."""
+
+    kind = "claims.exhausted"
+    full = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LivenessDecided(Event):
+    """What becomes of a run that nobody claims."""
+
+    kind = "liveness.decided"
+    full = True
+    policy: Policy
+
+
 # --- transient: never stored, never numbered, superseded by durable events ---------------------------------------
 
 
@@ -290,10 +396,27 @@ class ToolOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """How far a running MCP tool is, in the server's own numbers. `text` is the same as a line for people."""
+
+    name: str
+    call_id: str
+    progress: float
+    total: float | None
+    message: str | None
+
+    @property
+    def text(self) -> str:
+        """Return progress, total and message as one line."""
+        share = f"{self.progress:g}" if self.total is None else f"{self.progress:g}/{self.total:g}"
+        return f"{share} {self.message}" if self.message else share
+
+
+@dataclass(frozen=True, slots=True)
 class Spinner:
     """What the engine is waiting for; "" when it no longer waits."""
 
     text: str
 
 
-Transient = Delta | ToolOutput | Spinner
+Transient = Delta | ToolOutput | ToolProgress | Spinner

@@ -234,16 +234,28 @@ SEARCH_STEP_ROWS = 1_000  # the same, where messages are tiny
 SNIPPET_TOKENS_COUNT = 16  # words of a snippet: a line of a terminal, or two
 SEARCH_SESSIONS_SHOWN_COUNT = 3  # sessions named beside a hit that several have: forks of forks may be hundreds
 
+# --- gateway -----------------------------------------------------------------------------------------------------
+LIVE_RUNS_MAX_COUNT = 512  # runs at work at once, a thread each: some 100 kB; more callers are told to come again
+MCP_RETRY_MS = 30_000  # a server that failed is left alone this long, so that not each request waits for it
+RELEASE_WAIT_MS = 10_000  # a session whose run has just ended is let go in this time: a commit's, at most
+DISCONNECT_POLL_MS = 250  # how often it is looked whether the caller is still there: the work must end within a second
+CHAT_HEARTBEAT_MS = 15_000  # silence after which a stream gets a comment line (gateway.md 3.2)
+ABORT_SETTLE_MS = 5_000  # a run that is cancelled for its caller's sake settles in this time, or the stream ends first
+TOOL_RESULT_MAX_CHARS = 1_000  # of a result that is shown, by default (streaming-guide.md)
+STREAMING_TIMEOUT_MS = 900_000  # a whole request, by default (streaming-guide.md)
+FIRST_CHUNK_TIMEOUT_MS = 90_000  # the provider's first sign of life, by default (streaming-guide.md)
+STREAMING_BUFFER_COUNT = 400  # frames that are joined to one write at most, by default (streaming-guide.md)
+SHUTDOWN_GRACE_MS = 30_000  # requests under way may go on for this long at shutdown, by default (streaming-guide.md)
+DRAIN_MS = 5_000  # then streams are ended, which takes at most this long (streaming-guide.md)
+ABORT_WAIT_MS = 400  # and what is left is aborted, and waited for this long (gateway.md 8)
+PROVIDER_ERROR_SHOWN_CHARS = 500  # of what a provider said, for somebody who asks for it (gateway.md 1.1)
+IDLE_LOOK_MS = 20  # at shutdown: how often it is looked whether the last run has ended, which rings no bell
+
 # --- the gateway's options (gateway.md 1.1) ----------------------------------------------------------------------
 GATEWAY_PORT = 8080  # by default
-TOOL_RESULT_MAX_CHARS = 1_000  # of a tool's result in a chat stream, by default; 0 is no limit
-TOOL_RESULT_LIMIT_MAX_CHARS = 100_000_000  # of that limit: a larger number is a typing error
-STREAM_QUEUE_COUNT = 400  # frames between a run and a chat's socket, by default
-STREAM_QUEUE_MAX_COUNT = 100_000  # the same, at most: frames are held in memory
-STREAM_TIMEOUT_S = 900  # a whole request, by default; 0 is no limit
-FIRST_CHUNK_TIMEOUT_S = 90  # until a model begins to answer, by default; 0 is no limit
-SHUTDOWN_TIMEOUT_S = 30  # for live requests at the end of the server, by default
-GATEWAY_TIMEOUT_MAX_S = 7 * 86_400  # any of these times: longer ones are never meant
+TOOL_RESULT_LIMIT_MAX_CHARS = 100_000_000  # of a result that is shown, at most: a larger number is a typing error
+STREAMING_BUFFER_MAX_COUNT = 100_000  # frames, at most: they are held in memory
+GATEWAY_TIMEOUT_MAX_S = 7 * 86_400  # any time of the gateway's: longer ones are never meant
 INSTANCE_ID_MAX_CHARS = 128  # it stands in webhook bodies and rows
 HEADLESS_GRACE_MIN_MS = 100  # before an unwatched run is cancelled: its first reader needs time (interfaces.md 10)
 HEADLESS_GRACE_MAX_MS = 7 * 86_400_000  # the same, at most

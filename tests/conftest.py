@@ -1,6 +1,7 @@
 """Pytest's plumbing for the whole suite. It makes no fixture: those stand beside their tests."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ SKIPS = {
 settings.register_profile("aura", deadline=None, print_blob=True)
 settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "aura"))
+
+
+# A shell ignores SIGINT in what it starts in the background, and every child would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

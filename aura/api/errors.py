@@ -30,10 +30,12 @@ def error_body(error: AuraError) -> bytes:
 
 
 MALFORMED_BODY = error_body(BadRequest("this is not a request that can be read, or it is far too large"))
-MALFORMED_RESPONSE = (
-    b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%s" % (len(MALFORMED_BODY), MALFORMED_BODY)
-)
+
+
+def malformed_response(body: bytes) -> bytes:
+    """Return the whole response, with `body`, to what is not a request."""
+    head = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    return head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
 def error_response(error: AuraError) -> Response:

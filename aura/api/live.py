@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from aura import limits
-from aura.events import Delta, ToolOutput, Transient
+from aura.events import Delta, ToolOutput, ToolProgress, Transient
 from aura.wire.automation import leading_text, leading_text_of
 
 _SUPERSEDING = frozenset(("message.assistant", "tool.finished"))
@@ -72,6 +72,6 @@ def _superseded_by(item: Transient) -> bytes | None:
     """Return how the data of the durable event begins that makes `item` worthless, None if there is none."""
     if isinstance(item, Delta):
         return leading_text_of("message_id", item.message_id)
-    if isinstance(item, ToolOutput) and item.call_id:
+    if isinstance(item, ToolOutput | ToolProgress) and item.call_id:
         return leading_text_of("call_id", item.call_id)
     return None

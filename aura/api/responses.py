@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
+IS_GONE = "aura.is_gone"  # in a WSGI environ: a function that tells whether the caller has hung up
+
+
 class OpenResponses:
     """The number of responses that are not finished. `signal` rings when it falls to 0. Any thread."""
 

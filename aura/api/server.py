@@ -10,14 +10,15 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from aura import limits
 from aura.api.app import create_app
 from aura.api.body import BROKEN_INPUT
-from aura.api.errors import MALFORMED_RESPONSE
-from aura.api.responses import OpenResponses
+from aura.api.errors import MALFORMED_BODY, malformed_response
+from aura.api.responses import IS_GONE, OpenResponses
 from aura.api.streams import Streams
 from aura.api.waiter import GeventWaiter, ServerKind, ThreadWaiter, Waiter
 from aura.events import StopReason
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from aura.runtime.service import Service
 
-__all__ = ["ServerKind", "Waiter", "make_waiter", "serve"]
+__all__ = ["HttpServer", "ServerKind", "Waiter", "make_waiter", "serve", "start_server"]
 
 _LONG_MS = 3_600_000  # a wait without an end looks up this often
 
@@ -65,7 +66,8 @@ def serve(
     """
     frame = _Frame(service, waiter, end_ms)
     frame.install_signals()
-    server = _start(frame, listener, token)
+    app = create_app(service, token, waiter, frame.streams)
+    server = start_server(frame.responses.count_in(app.wsgi_app), listener, waiter, service.log)
     try:
         waiter.call(on_ready)
         frame.wait()
@@ -73,7 +75,9 @@ def serve(
         server.stop()
 
 
-class _Server(Protocol):
+class HttpServer(Protocol):
+    """A server that accepts."""
+
     def stop(self) -> None:
         """Close the listener and all connections."""
         ...
@@ -129,21 +133,37 @@ class _Frame:
         threading.Thread(target=self.service.stop, args=(reason,), name="aura-stop-asked", daemon=True).start()
 
 
-def _start(frame: _Frame, listener: socket.socket, token: str) -> _Server:
-    app = create_app(frame.service, token, frame.waiter, frame.streams)
-    wsgi_app = frame.responses.count_in(app.wsgi_app)
+def start_server(
+    wsgi_app: WSGIApplication, listener: socket.socket, waiter: Waiter, log: Log, malformed: bytes = MALFORMED_BODY
+) -> HttpServer:
+    """Return a server that answers on `listener`, a bound TCP socket that belongs to it from now on.
+
+    Main thread, the one that made `waiter`, which says what kind of server it is. `malformed` is the body, JSON, of the
+    answer to what is not HTTP. A WSGI environ holds, under `IS_GONE`, a function that tells whether the caller has hung
+    up.
+    """
     listener.listen(limits.ACCEPT_BACKLOG_COUNT)
-    if frame.waiter.kind == "gevent":
-        return _GeventServer(wsgi_app, listener, frame.service.log)
+    if waiter.kind == "gevent":
+        return _GeventServer(wsgi_app, listener, log, malformed_response(malformed))
     from aura.api.waitress_server import WaitressServer
 
-    return WaitressServer(wsgi_app, listener, frame.service.log)
+    return WaitressServer(wsgi_app, listener, log, malformed)
+
+
+def _has_hung_up(connection: socket.socket) -> bool:
+    """Tell whether the peer of a socket has ended its side. It looks, and takes nothing away."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 class _GeventServer:
     """pywsgi on the hub. A greenlet per connection; the hub thread is the one that makes it."""
 
-    def __init__(self, wsgi_app: WSGIApplication, listener: socket.socket, log: Log) -> None:
+    def __init__(self, wsgi_app: WSGIApplication, listener: socket.socket, log: Log, malformed: bytes) -> None:
         from gevent import GreenletExit, get_hub, pywsgi
         from gevent import socket as hub_socket
 
@@ -154,9 +174,15 @@ class _GeventServer:
                 self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 super().handle()
 
+            def get_environ(self) -> dict[str, object]:
+                environ: dict[str, object] = super().get_environ()
+                # The plain socket under gevent's: a look must never wait on the hub.
+                environ[IS_GONE] = partial(_has_hung_up, self.socket._sock)
+                return environ
+
             def handle_one_request(self) -> object:
                 result = super().handle_one_request()
-                return (result[0], MALFORMED_RESPONSE) if isinstance(result, tuple) else result
+                return (result[0], malformed) if isinstance(result, tuple) else result
 
             def handle_one_response(self) -> None:
                 super().handle_one_response()
@@ -166,7 +192,7 @@ class _GeventServer:
             def _handle_client_error(self, error: BaseException) -> object:
                 if not isinstance(error, (ValueError, OSError)):
                     log.fault("http", error)
-                return "400", MALFORMED_RESPONSE
+                return "400", malformed
 
             def handle_error(self, kind: type[BaseException], error: BaseException, _trace: TracebackType) -> None:
                 self.close_connection = True

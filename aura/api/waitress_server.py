@@ -18,7 +18,6 @@ from waitress.server import create_server
 from waitress.task import ErrorTask
 
 from aura import limits
-from aura.api.errors import MALFORMED_BODY
 from aura.runtime.log import Log
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 class WaitressServer:
     """A server that accepts once it is made. Any thread."""
 
-    def __init__(self, wsgi_app: WSGIApplication, listener: socket.socket, log: Log) -> None:
+    def __init__(self, wsgi_app: WSGIApplication, listener: socket.socket, log: Log, malformed: bytes) -> None:
         _send_logs_to(log)
         self._sockets: dict[int, object] = {}
         self._stopping = threading.Event()
@@ -43,10 +42,11 @@ class WaitressServer:
             outbuf_high_watermark=limits.STREAM_BUFFER_BYTES,
             send_bytes=1,  # an event goes out when it is written, not when a buffer is full
             asyncore_use_poll=True,
+            channel_request_lookahead=1,  # a caller that hangs up is noticed while its request is at work
             log_socket_errors=False,
             ident=None,
         )
-        self._server.channel_class = _Channel
+        self._server.channel_class = _channel_class(malformed)
         self._listener = listener
         self._thread = threading.Thread(target=self._loop, name="aura-http", daemon=True)
         self._thread.start()
@@ -78,19 +78,21 @@ class WaitressServer:
             wasyncore.loop(timeout=limits.HTTP_LOOP_MS / 1000, use_poll=True, map=self._sockets, count=1)
 
 
-class _ErrorTask(ErrorTask):  # type: ignore[misc]  # waitress has no types
-    """What is not HTTP, or far too large, is a bad request in the contract's shape."""
+def _channel_class(malformed: bytes) -> type[HTTPChannel]:
+    """Return a channel that answers what is not HTTP, or far too large, with this body."""
 
-    def execute(self) -> None:
-        self.status = "400 Bad Request"
-        self.response_headers.append(("Content-Type", "application/json"))
-        self.set_close_on_finish()
-        self.content_length = len(MALFORMED_BODY)
-        self.write(MALFORMED_BODY)
+    class MalformedTask(ErrorTask):  # type: ignore[misc]  # waitress has no types
+        def execute(self) -> None:
+            self.status = "400 Bad Request"
+            self.response_headers.append(("Content-Type", "application/json"))
+            self.set_close_on_finish()
+            self.content_length = len(malformed)
+            self.write(malformed)
 
+    class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
+        error_task_class = MalformedTask
 
-class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
-    error_task_class = _ErrorTask
+    return Channel
 
 
 class _LogHandler(logging.Handler):

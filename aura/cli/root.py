@@ -18,6 +18,7 @@ PROGRAM = "aura"
 
 COMMANDS: Mapping[str, LazyCommand] = {
     "serve": LazyCommand("aura.cli.serve:command", "Serve one session over HTTP for a controller."),
+    "webserver": LazyCommand("aura.cli.webserver:command", "Serve the configured agents to chat front ends and SDKs."),
     "run": LazyCommand("aura.cli.run:command", "Run prompts in one session and save it."),
     "session": LazyCommand("aura.cli.session:command", "Stored sessions: list, read, compare, import, export, fork."),
     "runs": LazyCommand("aura.cli.runs:command", "List runs, the newest first."),

@@ -8,7 +8,7 @@ from typing import Protocol, TextIO, cast
 import click
 
 from aura.cli.table import one_line
-from aura.events import Delta, ToolOutput, Transient
+from aura.events import Delta, ToolOutput, ToolProgress, Transient
 from aura.jsontypes import JsonObject
 from aura.runs import Run
 from aura.wire import canonical
@@ -98,6 +98,8 @@ class RunView:
             self._piece(item)
         elif isinstance(item, ToolOutput):
             self._note(f"  │ {one_line(item.line)}")
+        elif isinstance(item, ToolProgress):
+            self._note(f"  │ {one_line(item.text)}")
 
     def ask(self, event: JsonObject) -> Reply | None:
         """Ask on the terminal; an empty answer denies an approval and leaves a question to be dismissed."""

@@ -11,6 +11,7 @@ import click
 from aura import limits
 from aura.api.server import Waiter, make_waiter, serve
 from aura.cli.hosting import leave_at_once, make_log, make_plan
+from aura.cli.listening import listen, url_of
 from aura.cli.options import RootOptions
 from aura.clock import SystemClock
 from aura.errors import AuraError, StartupFailed, Unauthorized
@@ -76,7 +77,7 @@ def command(
     try:
         launcher = Launcher(launcher_fd) if launcher_fd is not None else None
         token = _take_token()
-        listener = _listen(bind)
+        listener = listen(bind)
         waiter = make_waiter(server)
         output = options.output.absolute() if options.output else None
         assembly = _assemble(options, settle_ms, listener, waiter, log)
@@ -126,7 +127,7 @@ def _reported(ready: ReadyFile, error: AuraError) -> AuraError:
 
 def _assemble(options: RootOptions, settle_ms: int, listener: socket.socket, waiter: Waiter, log: Log) -> Assembly:
     plan = make_plan(options, settle_ms=settle_ms)
-    return assemble(plan, url=_url(listener), make_signal=waiter.make_signal, clock=SystemClock(), log=log)
+    return assemble(plan, url=url_of(listener), make_signal=waiter.make_signal, clock=SystemClock(), log=log)
 
 
 def _ready_fields(assembly: Assembly) -> dict[str, JsonValue]:
@@ -148,27 +149,3 @@ def _take_token() -> str:
             f"{TOKEN_VARIABLE} holds characters that no header can carry", hint="Use letters, digits and punctuation."
         )
     return token
-
-
-def _listen(bind: str) -> socket.socket:
-    host, _, port = bind.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise StartupFailed(f"--bind {bind!r} is not HOST:PORT", hint="Write it like 127.0.0.1:0 or [::1]:8080.")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, int(port)))
-        listener.listen(socket.SOMAXCONN)
-    except OSError as error:
-        listener.close()
-        raise StartupFailed(
-            f"cannot listen on {bind}: {error.strerror or error}", hint="Choose another port, or port 0 for a free one."
-        ) from error
-    return listener
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"

@@ -51,10 +51,12 @@ class GatewayAgents:
             return next(iter(self.agents.values()))
         wanted = model if model is not None and model.strip() else self.default
         if wanted is None:
-            raise BadRequest("the request names no model, and there is no default agent", hint=self._known())
+            problem = "the request names no model, and there is no default agent"
+            raise BadRequest(problem, hint=self._known(), details={"param": "model"})
         found = self.agents.get(wanted) or self.configuration.agents.get(wanted.lower())
         if found is None:
-            raise ModelNotFound(f"The model `{describe(wanted)[1:-1]}` does not exist", hint=self._known())
+            problem = f"The model `{describe(wanted)[1:-1]}` does not exist"
+            raise ModelNotFound(problem, hint=self._known(), details={"param": "model"})
         return found
 
     def _known(self) -> str:

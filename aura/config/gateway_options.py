@@ -30,7 +30,7 @@ OPTION_SECRET_VARIABLES = frozenset((API_KEY_VARIABLE, *SIGNING_VARIABLES))
 _SWITCH = LenientFlag()
 _PORT = Whole(0, 65535, "0 is any that is free", spelled=True)
 _LENGTH = Whole(0, limits.TOOL_RESULT_LIMIT_MAX_CHARS, "characters; 0 is no limit", spelled=True)
-_FRAMES = Whole(1, limits.STREAM_QUEUE_MAX_COUNT, "frames", spelled=True)
+_FRAMES = Whole(1, limits.STREAMING_BUFFER_MAX_COUNT, "frames", spelled=True)
 _SECONDS = Whole(0, limits.GATEWAY_TIMEOUT_MAX_S, "seconds; 0 is no limit", spelled=True)
 _TOLERANCE = Whole(1, limits.WEBHOOK_TOLERANCE_MAX_S, "seconds", spelled=True)
 _HOST = Text("a host name or address", re.compile(r"[A-Za-z0-9._:%-]+"))
@@ -76,13 +76,13 @@ class GatewayOptions:
     default_agent: str | None = None
     tool_result_mode: ToolResultMode = "none"
     tool_result_max_length: int = limits.TOOL_RESULT_MAX_CHARS
-    streaming_buffer_size: int = limits.STREAM_QUEUE_COUNT
+    streaming_buffer_size: int = limits.STREAMING_BUFFER_COUNT
     custom_events: bool = False
     emit_reasoning: bool = False
-    streaming_timeout_ms: int = limits.STREAM_TIMEOUT_S * 1000
-    first_chunk_timeout_ms: int = limits.FIRST_CHUNK_TIMEOUT_S * 1000
+    streaming_timeout_ms: int = limits.STREAMING_TIMEOUT_MS
+    first_chunk_timeout_ms: int = limits.FIRST_CHUNK_TIMEOUT_MS
     inactivity_timeout_ms: int = 0
-    shutdown_timeout_ms: int = limits.SHUTDOWN_TIMEOUT_S * 1000
+    shutdown_timeout_ms: int = limits.SHUTDOWN_GRACE_MS
     debug_provider_errors: bool = False
     instance_id: str = ""
     api_key: Secret | None = None

@@ -27,7 +27,7 @@ from aura.engine.tools import schema
 from aura.engine.tools.base import Tool, ToolContext, ToolError
 from aura.engine.tools.toolbox import Toolbox
 from aura.errors import AuraError
-from aura.events import Notice, Option, ToolFinished, ToolOutput, ToolStarted
+from aura.events import Notice, Option, ToolFinished, ToolOutput, ToolProgress, ToolStarted
 
 Interruption = InputRequired | Cancelled | PersistFailed
 
@@ -267,6 +267,7 @@ def _context(call: Call, site: Site, scope: Scope) -> ToolContext:
         scope=scope,
         environment=toolbox.environment,
         output=lambda line: lane.transient(ToolOutput(call.name, line, call.id)),
+        progress=lambda done, total, text: lane.transient(ToolProgress(call.name, call.id, done, total, text)),
         ask=_answer_itself if toolbox.auto else lane.ask,
         process_started=lambda pid, start_time: lane.process_started(call.id, pid, start_time),
         reads=toolbox.reads,

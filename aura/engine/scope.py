@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, get_args
 
 from aura import limits
 
 Reason = Literal[
     "request", "shutdown", "deadline", "unclaimed", "client_tool", "input_required", "policy_stop", "lease_lost"
 ]
+
+REASONS: frozenset[Reason] = frozenset(get_args(Reason))
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

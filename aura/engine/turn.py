@@ -29,18 +29,19 @@ from aura.runs import Outcome, RunError
 _NUDGE = "Items of the todo list are not completed. Go on with them, and keep the list up to date."
 
 
-def run_turn(lane: Lane, agent: Agent, history: History, text: str) -> TurnOutcome:
+def run_turn(lane: Lane, agent: Agent, history: History, text: str | None) -> TurnOutcome:
     """Work on one user input until it is answered. Run thread only.
 
-    `history` gains the input, the answers and all results; a rejected input adds nothing. Raises nothing but faults of
-    this program.
+    `text` None goes on with a history that ends with what a model has to answer: results of calls that somebody else
+    made. `history` gains the input, the answers and all results; a rejected input adds nothing. Raises nothing but
+    faults of this program.
     """
     try:
-        if not text.strip():
+        if text is not None and not text.strip():
             return _failed("rejected", RunError("input_rejected", "the prompt is empty"))
         lane.scope.check()
         agent.gauge.window = _window(lane, agent)
-        if _has_no_room(history, text, agent.gauge.window):
+        if _has_no_room(history, text or "", agent.gauge.window):
             return _failed("rejected", RunError("input_rejected", "the prompt does not fit into the context"))
         _take_input(lane, history, text)
         return _iterate(lane, agent, history)
@@ -71,6 +72,7 @@ def _iterate(lane: Lane, agent: Agent, history: History) -> TurnOutcome:
         outcome = batch.run(reply.calls, lane, agent.toolbox, history)
         for message in outcome.messages:
             history.append(message)
+        _emit_tool_usage(lane, reply)
         lane.checkpoint(history)
         if outcome.interruption is not None:
             raise outcome.interruption
@@ -144,8 +146,20 @@ def _call_model(lane: Lane, agent: Agent, history: History, iteration: int) -> R
         output_tokens=reply.output_tokens,
     )
     lane.emit(e.MessageAssistant(message_id=message_id, content=reply.content, tool_calls=reply.calls, usage=usage))
+    for call in reply.calls:
+        lane.emit(e.ToolRequested(source=lane.source, call_id=call.id, name=call.name, args=call.arguments))
     _emit_status(lane, agent, iteration)
     return reply
+
+
+def _emit_tool_usage(lane: Lane, reply: Reply) -> None:
+    if not (reply.input_tokens or reply.output_tokens):
+        return
+    ids = tuple(call.id for call in reply.calls)
+    usage = e.ToolUsage(
+        source=lane.source, call_ids=ids, input_tokens=reply.input_tokens, output_tokens=reply.output_tokens
+    )
+    lane.emit(usage)
 
 
 def _stream(lane: Lane, agent: Agent, history: History) -> tuple[str, Reply]:
@@ -180,7 +194,11 @@ def _request(agent: Agent, history: History) -> Request:
     )
 
 
-def _take_input(lane: Lane, history: History, text: str) -> None:
+def _take_input(lane: Lane, history: History, text: str | None) -> None:
+    if text is None:
+        last = history.messages[-1]
+        lane.emit(e.RunStarted(run_id=lane.run_id, message_id=last.id))
+        return
     now_ms = lane.clock.now_ms()
     message_id = new_message_id(now_ms)
     history.append(Message(role="user", content=text, id=message_id, created_at=format_time(now_ms)))

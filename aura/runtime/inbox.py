@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from aura import limits
-from aura.engine.scope import Scope
+from aura.engine.scope import REASONS, Reason, Scope
 from aura.errors import AuraError
 from aura.jsontypes import JsonValue
 from aura.runtime.log import Log
@@ -64,6 +64,11 @@ class PendingAnswer:
 class _LiveRun:
     scope: Scope
     waiting: dict[str, PendingAnswer] = field(default_factory=dict)
+
+
+def _reason(text: str) -> Reason:
+    """Return the reason that a row gives, `request` for one that this version does not know."""
+    return next((reason for reason in REASONS if reason == text), "request")
 
 
 class Inbox:
@@ -147,7 +152,7 @@ class Inbox:
             self._log.fault("inbox", error)
             return
         if run.cancel is not None:
-            live.scope.cancel("request")
+            live.scope.cancel(_reason(run.cancel.reason))
         for item in inputs:
             self._resolve(item, live)
 

@@ -54,8 +54,13 @@ class MainLane:
 
     source: Source | None = None
 
-    def __init__(self, session: Session, run: Run, scope: Scope) -> None:
+    def __init__(
+        self, session: Session, run: Run, scope: Scope, *, full: bool = False, opening: tuple[Event, ...] = ()
+    ) -> None:
+        """`full`: record also what the contract does not know. `opening` is recorded right behind the run's start."""
         self._session = session
+        self._full = full
+        self._opening = opening
         self._run = run
         self._deltas = _DeltaBuffer(session)
         self.run_id = run.id
@@ -68,7 +73,12 @@ class MainLane:
         Raises `PersistFailed` when a durable event cannot be stored, `Cancelled` when the session is lost.
         """
         self._deltas.flush()
+        if event.full and not self._full:
+            return
         if isinstance(event, e.StatusChanged) and not self._is_news(event):
+            return
+        if isinstance(event, e.RunStarted):
+            self._session.recorder.record(event, self._run.id, *self._opening)
             return
         if not durable:
             self._session.recorder.record(event, self._run.id)

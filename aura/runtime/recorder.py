@@ -50,9 +50,9 @@ class Recorder:
         self._under_way: tuple[_Attempt, Future[Receipt]] | None = None
         self._doubtful: _Attempt | None = None
 
-    def record(self, event: Event, run_id: str | None) -> None:
-        """Record an event that may wait a moment for a commit to share."""
-        events = (event, *growth.find_large(event))
+    def record(self, event: Event, run_id: str | None, *more: Event) -> None:
+        """Record an event, and `more` right after it, that may wait a moment for a commit to share."""
+        events = tuple(found for item in (event, *more) for found in (item, *growth.find_large(item)))
         with self._pending_lock:
             first = not self._pending
             now_ms = self._clock.now_ms()

@@ -129,13 +129,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """A stored event. `line` is exactly what is served and exported, without a line end."""
+    """A stored event. `line` is exactly what is served and exported, without a line end; `ext` what only the gateway
+    and SQL need."""
 
     seq: int
     run_id: str | None
     type: str
     kind: str
     line: bytes
+    ext: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,8 @@ def transient_fields(item: e.Transient) -> tuple[str, Fields]:
             return "delta.content", {"message_id": item.message_id, "text": item.text}
         case e.ToolOutput():
             return "tool.output", {"name": item.name, "line": item.line}
+        case e.ToolProgress():
+            return "tool.output", {"name": item.name, "line": item.text}
         case e.Spinner():
             return "spinner", {"text": item.text}
 

@@ -12,6 +12,7 @@ from aura.jsontypes import JsonValue
 from aura.runs import Run
 from aura.wire import canonical
 from aura.wire.automation import event_data
+from aura.wire.full_events import full_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,21 @@ _SAME_NAME: tuple[type[e.Event], ...] = (
     e.RunLost,
 )
 
-CATALOGUE: dict[str, Entry] = {event.kind: Entry(event.kind, event.kind, event) for event in _SAME_NAME}
+_AS_NOTICE: tuple[type[e.Event], ...] = (
+    e.SessionInfo,
+    e.McpStatus,
+    e.ToolRequested,
+    e.ToolUsage,
+    e.ObserverAttached,
+    e.ObserverDetached,
+    e.ClaimsExhausted,
+    e.LivenessDecided,
+)
+
+CATALOGUE: dict[str, Entry] = {
+    **{event.kind: Entry(event.kind, event.kind, event) for event in _SAME_NAME},
+    **{event.kind: Entry(event.kind, "notice", event) for event in _AS_NOTICE},
+}
 
 CONTRACT_TYPES: frozenset[str] = frozenset(entry.contract_type for entry in CATALOGUE.values())
 
@@ -64,13 +79,16 @@ class Encoded:
 def encode_event(event: e.Event, run: Run | None) -> Encoded:
     """Return the stored form of `event`. `run` is the record after the transition, for the kinds that carry it.
 
-    An event of a lane other than the main one is a `notice` for the contract's readers, with its real kind beside it.
+    One that the contract does not know, or of a lane other than the main one, is a `notice` for the contract's
+    readers, with its real kind and its data beside it.
     """
     entry = CATALOGUE[event.kind]
-    data = event_data(event, run)
-    if event.source is None:
-        return Encoded(entry.contract_type, canonical.encode(data), event.kind, _extension(event, None))
-    shown: dict[str, JsonValue] = {"level": "info", "source": event.kind, "message": event.source.agent_name}
+    if event.source is None and not event.full:
+        known = canonical.encode(event_data(event, run))
+        return Encoded(entry.contract_type, known, event.kind, _extension(event, None))
+    data = full_data(event) if event.full else event_data(event, run)
+    agent = event.source.agent_name if event.source is not None else ""
+    shown: dict[str, JsonValue] = {"level": "info", "source": event.kind, "message": agent}
     return Encoded("notice", canonical.encode(shown), event.kind, _extension(event, data))
 
 
@@ -84,6 +102,7 @@ def _extension(event: e.Event, data: dict[str, JsonValue] | None) -> bytes | Non
             "parent_agent_id": source.parent_agent_id,
             "task_id": source.task_id,
         }
+    if data is not None:
         fields["data"] = data
     if isinstance(event, e.MessageAssistant) and event.usage is not None:
         usage = event.usage

@@ -9,21 +9,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from aura import events as e
+from aura.clock import parse_time
 from aura.jsontypes import JsonObject, JsonValue
 from aura.wire import canonical
+from aura.wire.catalogue import CATALOGUE
 from aura.wire.event_reader import Members, read_event
+from aura.wire.full_events import read_full_event
 
 
 def read_stored_event(type: str, data: bytes | str, kind: str, ext: bytes | str | None) -> e.Event:
     """Return the event of a stored row. Raises `ValueError` for anything that `encode_event` does not write."""
+    return _read(type, _object(data), kind, ext)
+
+
+def read_line(line: bytes, kind: str, ext: bytes | str | None) -> tuple[e.Event, int]:
+    """Return (event, its time in Unix ms) of a row that was read as the line that is served. Raises `ValueError`."""
+    row = Members("event", _object(line))
+    return _read(row.text("type"), row.object("data").values, kind, ext), parse_time(row.text("time"))
+
+
+def _read(type: str, data: JsonObject, kind: str, ext: bytes | str | None) -> e.Event:
     fields = _object(ext) if ext is not None else {}
+    if "data" not in fields:
+        return _with_extension(read_event(type, data), fields)
+    shown = Members("ext", fields).object("data")
+    entry = CATALOGUE.get(kind)
+    if entry is not None and entry.event.full:
+        event = read_full_event(kind, shown)
+    else:
+        event = _with_extension(read_event(kind, shown.values), fields)
     agent = fields.get("agent")
-    if not isinstance(agent, Mapping):
-        return _with_extension(read_event(type, _object(data)), fields)
-    shown = fields.get("data")
-    if not isinstance(shown, Mapping):
-        raise ValueError("ext.data is not an object")
-    return replace(_with_extension(read_event(kind, shown), fields), source=_read_source(Members("ext.agent", agent)))
+    return replace(event, source=_read_source(Members("ext.agent", agent))) if isinstance(agent, Mapping) else event
 
 
 def _object(data: bytes | str) -> JsonObject:

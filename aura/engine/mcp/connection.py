@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from aura.config.spec import HttpTarget, McpServerSpec, StdioTarget
 from aura.engine.mcp.failure import McpFailure, Redactor
 from aura.engine.mcp.process import ServerProcess
 from aura.engine.mcp.watch import Dispatcher, PostWatch
+from aura.engine.tools.base import OnProgress
 from aura.jsontypes import JsonValue
 
 _LOG = logging.getLogger(__name__)
@@ -57,6 +58,11 @@ class Connection:
         """False once the server is known to be gone. Any thread."""
         return self._session is not None
 
+    @property
+    def has_ended(self) -> bool:
+        """True once there is nothing left to close. Any thread."""
+        return self._owner is not None and self._owner.done()
+
     async def open(self) -> list[types.Tool]:
         """Connect, initialize, and return the server's tools. Raises `McpFailure`."""
         self._ready = asyncio.get_running_loop().create_future()
@@ -69,7 +75,7 @@ class Connection:
             raise McpFailure(self._late()) from None
 
     async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], on_progress: Callable[[str], None]
+        self, tool: str, arguments: Mapping[str, JsonValue], on_progress: OnProgress
     ) -> types.CallToolResult:
         """Call a tool and return its result, errors of the tool included. Being cancelled tells the server so.
 
@@ -80,8 +86,7 @@ class Connection:
         params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
 
         async def show(progress: float, total: float | None, message: str | None) -> None:
-            share = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
-            on_progress(f"{share} {message}" if message else share)
+            on_progress(progress, total, message)
 
         try:
             # Not `call_tool`: it would take a result away that does not fit the tool's output schema.

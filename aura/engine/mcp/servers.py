@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aura import limits
-from aura.config.spec import McpServerSpec
+from aura.config.spec import HttpTarget, McpServerSpec
 from aura.engine.io import IoThread
 from aura.engine.mcp.failure import McpFailure
 from aura.engine.mcp.results import face_tools
 from aura.engine.mcp.tool import McpTool
 from aura.engine.tools.base import Tool
 from aura.errors import McpUnavailable
+from aura.events import McpServerStatus, Transport
 
 if TYPE_CHECKING:
     from mcp_types import Tool as Listed
@@ -42,7 +43,7 @@ class McpServers:
         self._io = io
         self._workdir = workdir
         self._connected: dict[McpServerSpec, _Connected] = {}
-        self._failed: set[McpServerSpec] = set()
+        self._failed: dict[McpServerSpec, str] = {}
         self._opened: list[Connection] = []  # all that may not have ended yet
         self._notices: list[str] = []
 
@@ -76,10 +77,19 @@ class McpServers:
         """Make the next `connect` try the servers again that failed, or whose connection was lost; only `name` if
         given.
         """
+        self.forget_lost(name)
+        for spec in [spec for spec in self._failed if name in (None, spec.name)]:
+            del self._failed[spec]
+
+    def forget_lost(self, name: str | None = None) -> None:
+        """Make the next `connect` try the servers again whose connection was lost; only `name` if given."""
         lost = [spec for spec, connected in self._connected.items() if not connected.connection.is_alive]
-        for spec in [spec for spec in (*self._failed, *lost) if name in (None, spec.name)]:
-            self._failed.discard(spec)
-            self._connected.pop(spec, None)
+        for spec in [spec for spec in lost if name in (None, spec.name)]:
+            del self._connected[spec]
+
+    def describe(self, specs: Sequence[McpServerSpec]) -> tuple[McpServerStatus, ...]:
+        """Return how each of `specs` stands."""
+        return tuple(self._describe(spec) for spec in specs)
 
     def take_notices(self) -> tuple[str, ...]:
         """Return what somebody should know of the servers connected since the last time."""
@@ -93,6 +103,16 @@ class McpServers:
         if opened:
             self._run(_close_all(opened))
 
+    def _describe(self, spec: McpServerSpec) -> McpServerStatus:
+        transport: Transport = "stdio"
+        if isinstance(spec.target, HttpTarget):
+            transport = "sse" if spec.target.legacy_sse else "http_streamable"
+        if spec in self._connected:
+            return McpServerStatus(spec.name, transport, "connected", len(self._connected[spec].tools))
+        if spec in self._failed:
+            return McpServerStatus(spec.name, transport, "failed", reason=self._failed[spec])
+        return McpServerStatus(spec.name, transport, "not_attempted")
+
     def _make(self, specs: Sequence[McpServerSpec], environment: Mapping[str, str]) -> list[Connection]:
         from aura.engine.mcp.connection import Connection
 
@@ -100,7 +120,7 @@ class McpServers:
             # The SDK logs what servers send, which may be anything. What matters of it is reported by us.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         connections = [Connection(spec, self._workdir, environment) for spec in specs]
-        self._opened += connections
+        self._opened = [connection for connection in self._opened if not connection.has_ended] + connections
         return connections
 
     def _take(self, connections: Sequence[Connection], outcomes: Sequence[list[Listed] | McpFailure]) -> None:
@@ -114,7 +134,7 @@ class McpServers:
             if spec.required:
                 failures[spec.name] = problem
             else:
-                self._failed.add(spec)
+                self._failed[spec] = str(outcome)
                 self._notices.append(problem)
         if failures:
             raise McpUnavailable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from aura import limits
 from aura.engine.io import IoThread
 from aura.engine.mcp.failure import McpFailure
 from aura.engine.mcp.results import result_text
-from aura.engine.tools.base import ToolContext, ToolError, ToolSpec
+from aura.engine.tools.base import OnProgress, ToolContext, ToolError, ToolSpec
 from aura.jsontypes import JsonValue
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class McpTool:
             json.dumps(arguments, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ToolError("the arguments hold half of a surrogate pair") from None
-        work = self.connection.call(self.name, arguments, _throttled(context.output))
+        work = self.connection.call(self.name, arguments, _throttled(context.progress))
         try:
             result = context.scope.wait(self.io.submit(work))
         except McpFailure as failure:
@@ -48,15 +48,15 @@ class McpTool:
         return text
 
 
-def _throttled(show: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a function that shows a line at most once per `limits.OUTPUT_INTERVAL_MS` and drops the rest."""
+def _throttled(show: OnProgress) -> OnProgress:
+    """Return a function that shows progress at most once per `limits.OUTPUT_INTERVAL_MS` and drops the rest."""
     next_ms = 0
 
-    def show_sometimes(line: str) -> None:
+    def show_sometimes(progress: float, total: float | None, message: str | None) -> None:
         nonlocal next_ms
         now_ms = time.monotonic_ns() // 1_000_000
         if now_ms >= next_ms:
             next_ms = now_ms + limits.OUTPUT_INTERVAL_MS
-            show(line[: limits.OUTPUT_EVENT_MAX_BYTES])
+            show(progress, total, message if message is None else message[: limits.OUTPUT_EVENT_MAX_BYTES])
 
     return show_sometimes

@@ -18,6 +18,8 @@ from aura.engine.scope import Scope
 from aura.engine.tools.reads import ReadTracker
 from aura.jsontypes import JsonObject, JsonValue
 
+OnProgress = Callable[[float, "float | None", "str | None"], None]  # (progress, total, message)
+
 
 class ToolError(Exception):
     """The call failed; the text is what the model is told."""
@@ -47,8 +49,8 @@ class ToolSpec:
 class ToolContext:
     """What one call may use.
 
-    `environment` holds no secret; `output` shows a line live; `history` holds the todos. `spill_dir` is where output
-    goes that is too long to show: it is made when needed and removed by whoever named it.
+    `environment` holds no secret; `output` shows a line live, `progress` how far a call is; `history` holds the todos.
+    `spill_dir` is where output goes that is too long to show: it is made when needed and removed by whoever named it.
     """
 
     call_id: str
@@ -56,6 +58,7 @@ class ToolContext:
     scope: Scope
     environment: Mapping[str, str]
     output: Callable[[str], None]
+    progress: OnProgress
     ask: Callable[[Question], Answer]
     process_started: Callable[[int, str], None]
     reads: ReadTracker

@@ -41,10 +41,13 @@ _STATE = """
 def read_rows(connection: apsw.Connection, session_id: str, after: int, limit: int) -> list[EventRow]:
     """Return up to `limit` events with seq > `after`, in order; none for an unknown session."""
     sql = f"""
-        SELECT e.seq, r.run_id, e.type, e.kind, CAST({LINE} AS BLOB) FROM {EVENTS}
+        SELECT e.seq, r.run_id, e.type, e.kind, CAST({LINE} AS BLOB), e.ext FROM {EVENTS}
         WHERE e.sid = (SELECT sid FROM session WHERE id = ?1) AND e.seq > ?2 ORDER BY e.seq LIMIT ?3
     """
-    rows = cast("list[tuple[int, str | None, str, str, bytes]]", fetch_all(connection, sql, session_id, after, limit))
+    rows = cast(
+        "list[tuple[int, str | None, str, str, bytes, str | None]]",
+        fetch_all(connection, sql, session_id, after, limit),
+    )
     return [EventRow(*row) for row in rows]
 
 

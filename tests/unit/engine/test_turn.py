@@ -85,7 +85,7 @@ class Turn:
         return outcome
 
     def kinds(self) -> list[str]:
-        return [event.kind for event in self.lane.events if event.kind != "status"]
+        return [event.kind for event in self.lane.events if event.kind != "status" and not event.full]
 
     def roles(self) -> list[str]:
         return [message.role for message in self.history.messages]

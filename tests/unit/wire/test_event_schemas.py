@@ -24,7 +24,8 @@ def choices(schema: type[Schema], name: str) -> set[str]:
 
 
 def test_the_sample_journal_has_every_kind_and_every_end_of_a_run() -> None:
-    assert {type(line.event) for line in JOURNAL} == {entry.event for entry in CATALOGUE.values()}
+    known = {entry.event for entry in CATALOGUE.values() if not entry.event.full}
+    assert {type(line.event) for line in JOURNAL} == known
     bodies = [json.loads(line.text)["data"] for line in JOURNAL]
     runs = [body["run"] for body in bodies if "run" in body]
     assert {run["state"] for run in runs if run["terminal"]} == TERMINAL
