@@ -113,6 +113,15 @@ class Connection:
         self._session = None
         self._over.set()
 
+    def _note_failed_post(self, status: int | None) -> None:
+        starting = not self._ready.done()
+        self._note_end()
+        self._fail(
+            f"it could not {self._step}: " + (f"it answered HTTP {status}" if status else "it cannot be reached")
+        )
+        if starting and self._owner is not None:
+            self._owner.cancel()  # it waits for an answer that does not come
+
     async def _own(self) -> None:
         try:
             async with self._transport() as (read, write):
@@ -198,7 +207,7 @@ class Connection:
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            return self._http_client(target, PostWatch(self._note_end))
+            return self._http_client(target, PostWatch(self._note_failed_post))
 
         async with sse_client(target.url.reveal(), httpx_client_factory=make_client) as streams:
             yield streams
@@ -245,6 +254,8 @@ class Connection:
             return self._late()
         if isinstance(error, OSError):
             return f"it cannot be started: {error.strerror}"
+        if isinstance(error, httpx2.HTTPStatusError):
+            return f"it could not {self._step}: it answered HTTP {error.response.status_code}"
         if isinstance(error, httpx2.ConnectError):
             return "it cannot be reached"
         if isinstance(error, httpx2.TransportError):

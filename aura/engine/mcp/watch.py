@@ -14,20 +14,21 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 class PostWatch(httpx2.AsyncHTTPTransport):
     """The usual transport, which also tells when a message could not be posted. It uses no proxy."""
 
-    def __init__(self, on_failure: Callable[[], None]) -> None:
+    def __init__(self, on_failure: Callable[[int | None], None]) -> None:
+        """`on_failure` is given the status of a refusal, None where there was no answer."""
         super().__init__()
         self._on_failure = on_failure
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request as usual."""
-        delivered = False
+        status: int | None = None
         try:
             response = await super().handle_async_request(request)
-            delivered = response.status_code < 400
+            status = response.status_code
             return response
         finally:
-            if request.method == "POST" and not delivered:
-                self._on_failure()
+            if request.method == "POST" and (status is None or status >= 400):
+                self._on_failure(status)
 
 
 class Dispatcher(JSONRPCDispatcher):
