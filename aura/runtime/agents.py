@@ -13,7 +13,7 @@ from aura.clock import Clock
 from aura.config.homes import Homes
 from aura.config.prompt import prompt_variables, render_prompt
 from aura.config.resolve import get_agent, load_configuration, secret_values, secret_variables, with_overrides
-from aura.config.spec import Configuration, ProviderSpec
+from aura.config.spec import AgentSpec, Configuration, ProviderSpec
 from aura.engine.agent import Agent, Gauge
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
@@ -24,6 +24,7 @@ from aura.engine.tools.done import DoneTool
 from aura.engine.tools.reads import ReadTracker
 from aura.engine.tools.registry import BUILT_IN
 from aura.engine.tools.toolbox import Toolbox
+from aura.errors import ConfigInvalid
 from aura.runtime.selection import Selection
 
 
@@ -65,6 +66,7 @@ class AgentFactory:
         """
         own = get_agent(self.configuration, selection.agent)
         spec = with_overrides(self.configuration, own, selection.overrides, prefix=prefix)
+        refuse_approvals(spec)
         prompt = render_prompt(spec, prompt_variables(spec, self.configuration.homes, self.workdir))
         provider = self._provider(spec.model.provider.name)
         own_tools = (*BUILT_IN, DoneTool()) if selection.done else BUILT_IN
@@ -113,6 +115,15 @@ class AgentFactory:
             spec = self.configuration.providers[name]
             self.providers[name] = (spec, build_provider(spec, self.io, self.clock))
         return self.providers[name][1]
+
+
+def refuse_approvals(spec: AgentSpec) -> None:
+    """Raise `ConfigInvalid` for an agent whose calls a person must approve by pattern: nothing here would ask."""
+    if spec.hitl is not None:
+        raise ConfigInvalid(
+            f"{spec.source}: {spec.id} has calls that a person must approve (hitl), which this version cannot ask for",
+            hint="Use tools.policy.confirm, or leave hitl out.",
+        )
 
 
 def make_factory(homes: Homes, workdir: Path, io: IoThread, clock: Clock) -> AgentFactory:

@@ -31,8 +31,9 @@ from aura.runtime.inbox import Inbox
 from aura.runtime.log import Log
 from aura.runtime.mirror import Mirror
 from aura.runtime.mirror_files import MirrorFiles
+from aura.runtime.place import Place
 from aura.runtime.selection import Selection
-from aura.runtime.service import Place, Service
+from aura.runtime.service import Service
 from aura.store.open import find_store, open_store
 from aura.store.protocol import Store
 

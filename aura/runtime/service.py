@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from aura import API_VERSION, __version__, limits
@@ -23,22 +21,12 @@ from aura.runtime.answers import read_answer
 from aura.runtime.feeds import Feed, Feeds
 from aura.runtime.host import Host
 from aura.runtime.log import Log
+from aura.runtime.place import Place
 from aura.store.journals import JournalPage
 from aura.store.protocol import Accepted, EventRow, RunFilter, Store
 from aura.wire import canonical, document
 from aura.wire.automation import message_fields, request_digest, run_fields, status_fields
 from aura.wire.summaries import summary_fields
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a server runs, as it tells callers. `url` is None for a host without HTTP."""
-
-    url: str | None
-    workdir: Path
-    write_home: Path
-    commit: str
-    started_at_ms: int
 
 
 class Service:

@@ -172,11 +172,9 @@ class ChatProjector:
     def live(self, item: e.Transient) -> Iterator[Frame]:
         """Yield the frames of a live item; none for one that comes too late or too early."""
         match item:
-            case e.Delta(thinking=True):
-                if self._options.reasoning:
-                    yield from self._named("aura.reasoning", {"content": item.text}, agent=True)
             case e.Delta():
-                yield from self._delta(item)
+                if self._options.reasoning or not item.thinking:
+                    yield from self._delta(item)
             case e.ToolProgress():
                 yield from self._named("aura.progress", self._progress(item), agent=True)
             case _:
@@ -196,6 +194,9 @@ class ChatProjector:
         if not self._is_open(item.message_id):
             if len(self._held) < limits.TRANSIENT_QUEUE_COUNT:  # the durable event has what is dropped
                 self._held.append(item)
+            return
+        if item.thinking:
+            yield from self._named("aura.reasoning", {"content": item.text}, agent=True)
             return
         if item.message_id != text.message_id:
             text.message_id, text.sent_chars = item.message_id, 0

@@ -41,7 +41,7 @@ class Gate:
             if not self._closed:
                 return wsgi_app(environ, start_response)
             headers = [("Content-Type", "application/json"), ("Content-Length", str(len(self._body)))]
-            start_response("503 Service Unavailable", [*headers, ("Connection", "close")])
+            start_response("503 Service Unavailable", headers)
             return [self._body]
 
         return gated

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flask import Request, Response
 
@@ -201,11 +201,12 @@ class _Exchange:
 
 def model_of(spec: AgentSpec) -> str:
     """Return the model as answers name it: `provider/model`."""
-    return f"{spec.model.provider.name}/{spec.model.name}"
+    return spec.model.wire_name
 
 
 def _client_tools(request: ChatRequest, spec: AgentSpec) -> ChatRequest:
-    return request
+    """Return the request with the tools that the agent lets through (gateway.md 3.10); the others are dropped."""
+    return replace(request, tools=tuple(tool for tool in request.tools if spec.accepts_client_tool(tool.name)))
 
 
 def _check_attended(request: ChatRequest, spec: AgentSpec) -> None:

@@ -35,6 +35,7 @@ _STATUS_OF_RUN_ERROR = {
     "provider_rate_limit": 429,
     TIMEOUT: 504,
     "input_rejected": 400,
+    "bad_request": 400,
     "context_exhausted": 400,
     "mcp_unavailable": 500,
     "internal": 500,

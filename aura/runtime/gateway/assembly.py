@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from aura import limits
+import aura
 from aura.clock import Clock
 from aura.config.gateway import load_gateway
+from aura.config.gateway_options import GatewayOptions
 from aura.config.homes import Homes
 from aura.config.resolve import load_configuration
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
 from aura.runtime.alarm import AlarmThread
+from aura.runtime.commit import find_commit
 from aura.runtime.feeds import Feeds, Signal
 from aura.runtime.gateway.agents import AgentMaker
 from aura.runtime.gateway.service import GatewayService
 from aura.runtime.gateway.sessions import Parts, Sessions
 from aura.runtime.inbox import Inbox
 from aura.runtime.log import Log
+from aura.runtime.place import Place
 from aura.store.open import open_store
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayPlan:
-    """What to serve."""
+    """What to serve. `environ` is the environment with what a .env file adds to it; it may hold secrets."""
 
     homes: Homes
     workdir: Path
-    default_agent: str | None = None
-    timeout_ms: int = limits.STREAMING_TIMEOUT_MS
+    options: GatewayOptions
+    environ: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,18 @@ def assemble_gateway(
     """
     closers: list[Callable[[], object]] = []
     try:
-        environ = dict(os.environ)
-        configuration = load_configuration(plan.homes, environ)
-        agents = load_gateway(configuration, None, environ, plan.default_agent, clock=clock)
+        options = plan.options
+        agents = load_gateway(
+            load_configuration(plan.homes, plan.environ),
+            options.agents,
+            plan.environ,
+            options.default_agent,
+            signing=options.signing,
+            inactivity_timeout_ms=options.inactivity_timeout_ms,
+            clock=clock,
+        )
+        for notice in agents.notices:
+            log.warning("config", notice)
         for name in sorted(agents.secret_variables):
             if name in os.environ:
                 erase_from_environ(name)
@@ -81,7 +93,11 @@ def assemble_gateway(
         lost = sessions.recover_all()
         if lost:
             log.warning("gateway", f"{lost} runs of a dead process are recorded as lost")
-        service = GatewayService(agents, store, sessions, feeds, clock, log, timeout_ms=plan.timeout_ms)
+        commit = find_commit(Path(aura.__file__).parent)
+        place = Place(url, plan.workdir, plan.homes.write_home, commit, clock.now_ms())
+        service = GatewayService(
+            agents, store, sessions, feeds, place, clock, log, timeout_ms=options.streaming_timeout_ms
+        )
         return GatewayAssembly(service, tuple(reversed(closers)))
     except BaseException:
         for closer in reversed(closers):

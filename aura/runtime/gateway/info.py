@@ -21,8 +21,8 @@ def model_entry(agent_id: str, spec: AgentSpec) -> JsonValue:
     fields: Fields = {
         "id": agent_id,
         "object": "model",
-        "created": 0,
-        "owned_by": spec.model.provider.name,
+        "created": (spec.created_at_ms or 0) // 1000,
+        "owned_by": spec.owner or spec.model.provider.wire_name,
     }
     return fields | ({"description": spec.description} if spec.description else {})
 
@@ -39,9 +39,15 @@ def agent_info(agent_id: str, spec: AgentSpec) -> JsonValue:
 
 def server_info(server: McpServerSpec) -> JsonValue:
     """Return what may be said of an MCP server."""
+    fields: Fields
     if isinstance(server.target, HttpTarget):
-        return {"transport": "http_streamable", "url": origin(server.target.url.reveal())}
-    return {"transport": "stdio", "command": program(server.target.command.reveal())}
+        transport = "sse" if server.target.legacy_sse else "http_streamable"
+        fields = {"transport": transport, "url": origin(server.target.url.reveal())}
+    else:
+        fields = {"transport": "stdio", "command": program(server.target.command.reveal())}
+    if server.description:
+        fields["description"] = server.description
+    return fields
 
 
 def origin(url: str) -> str:
@@ -51,7 +57,12 @@ def origin(url: str) -> str:
         port = parts.port
     except ValueError:
         return INVALID_URL
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    # An @ behind the authority: somebody may have meant what is before it as a password.
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or "@" in f"{parts.path}{parts.query}{parts.fragment}"
+    ):
         return INVALID_URL
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")

@@ -27,6 +27,7 @@ from aura.runtime.gateway.info import agent_info, model_entry
 from aura.runtime.gateway.sessions import Sessions
 from aura.runtime.gateway.work import Job
 from aura.runtime.log import Log
+from aura.runtime.place import Place
 from aura.store.protocol import EventRow as EventRow
 from aura.store.protocol import RunFilter, Store
 from aura.wire import canonical
@@ -58,6 +59,7 @@ class GatewayService:
         store: Store,
         sessions: Sessions,
         feeds: Feeds,
+        place: Place,
         clock: Clock,
         log: Log,
         *,
@@ -67,11 +69,16 @@ class GatewayService:
         self._store = store
         self._sessions = sessions
         self._feeds = feeds
+        self._place = place
         self._clock = clock
         self._timeout_ms = timeout_ms
         self.log = log
 
     # --- what there is ------------------------------------------------------------------------------------------
+
+    def read_place(self) -> Fields:
+        """Return what the ready file says (interfaces.md section 8)."""
+        return self._place.ready_fields()
 
     def read_models(self) -> Fields:
         """Return `GET /v1/models` (gateway.md 2.4): agents that are not hidden."""

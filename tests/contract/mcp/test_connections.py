@@ -12,7 +12,7 @@ import pytest
 
 from aura.engine.call import CANCELLED
 from aura.errors import McpUnavailable
-from aura.events import ToolOutput
+from aura.events import ToolProgress
 from tests.support.bench import Bench
 from tests.support.odd_mcp import Connected, Odd, StartHttp, http_spec, is_alive
 from tests.support.serving import until
@@ -54,8 +54,8 @@ def test_only_what_the_server_calls_read_only_is(bench: Bench) -> None:
 
 def test_progress_is_shown_live(bench: Bench) -> None:
     assert bench.ok(name(bench, "slow"), seconds=0) == "done at last"
-    lines = [item.line for item in bench.lane.shown if isinstance(item, ToolOutput)]
-    assert lines == ["1/2 half of it"]
+    (shown,) = [item for item in bench.lane.shown if isinstance(item, ToolProgress)]
+    assert (shown.progress, shown.total, shown.message, shown.text) == (1, 2, "half of it", "1/2 half of it")
 
 
 @pytest.mark.requirement("mcp.cancelled")

@@ -136,11 +136,13 @@ def test_a_run_whose_acceptance_was_in_doubt_is_worked_on_when_its_request_comes
 
 
 def test_a_run_in_doubt_does_not_block_the_session_for_others(bench: Bench) -> None:
+    bench.model.go.clear()  # the first run must not end before the second one is refused
     bench.store.doubt = True
     with pytest.raises(CommitInDoubt):
         bench.accept("r1")
     with pytest.raises(Busy):
         bench.accept("r2")
+    bench.model.go.set()
     assert bench.finish("r1").state == "persisted"
     assert bench.accept("r2").created is True
     assert bench.finish("r2").state == "persisted"

@@ -283,6 +283,7 @@ def test_thoughts_are_told_only_when_both_switches_are_on() -> None:
     assert Stream().feed(*opening(), thought).named("aura.reasoning")[0]["content"] == "hm"
     assert Stream(ChatOptions(custom_events=True)).feed(*opening(), thought).named("aura.reasoning") == []
     assert Stream(ChatOptions(reasoning=True)).feed(*opening(), thought).frames == []
+    assert Stream().feed(thought, *opening()).order == ["aura.session_info", "aura.reasoning"]
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
