@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Asks for many chats and notes when their pieces arrive: a process of its own, which shares no interpreter with a server.
+"""Asks for many chats and notes when their pieces arrive: a process of its own, so that it takes no interpreter from a
+server.
 
 `ask` starts one with a `Plan`. A chat's prompt is unique, and so is the answer that belongs to it, which is checked to
 the letter. Times count from the moment that the plan gives a chat, not from when it was begun: a late loop is seen.
