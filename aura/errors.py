@@ -58,7 +58,7 @@ class NotFound(AuraError):
 
 
 class ModelNotFound(NotFound):
-    """A chat names an agent that there is not."""
+    """No agent of the gateway is called what a request names as its model."""
 
 
 class Exists(AuraError):

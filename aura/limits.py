@@ -63,6 +63,7 @@ CONFIG_NESTING_MAX_COUNT = 32  # levels of one YAML file: no key lies deeper tha
 CONFIG_NAME_MAX_CHARS = 128  # an agent's or provider's name: it appears in tables and file names
 CONTEXT_MAX_TOKENS = 100_000_000  # model.context: beyond every model, below every overflow
 MAX_STEPS_MAX_COUNT = 100_000  # features.tools.max_steps: a larger number is a typing error
+TURN_DEPTH_DEFAULT_COUNT = 5  # tool turns of one run of a TOML agent (gateway.md 1.4)
 TOKEN_BUDGET_MAX_TOKENS = 1_000_000_000_000  # features.tools.token_budget: the same
 OUTPUT_MAX_BYTES = 64 * 1024 * 1024  # bash output kept per stream: it is held in memory
 OUTPUT_LINES_MAX_COUNT = 1_000_000  # bash output lines kept: the same
@@ -111,6 +112,10 @@ CANDIDATES_COUNT = 20  # session ids shown for an ambiguous prefix
 # --- approvals ---------------------------------------------------------------------------------------------------
 APPROVAL_TIMEOUT_MS = 60_000  # a conversational approval, by default: somebody is watching (gateway.md 1.10)
 WEBHOOK_TIMEOUT_MS = 300_000  # a webhook's answer, by default: a person has to be found first (gateway.md 1.10)
+APPROVAL_TIMEOUT_MAX_S = 7 * 86_400  # a week: a run that waits longer is not waiting but forgotten
+WEBHOOK_SECRET_MIN_BYTES = 32  # as long as the digest that it signs with (gateway.md 1.1)
+WEBHOOK_TOLERANCE_S = 300  # how far a signature's time may be off, by default (gateway.md 1.1)
+WEBHOOK_TOLERANCE_MAX_S = 86_400  # the same, at most: an older signature may have been stolen long ago
 
 # --- turns -------------------------------------------------------------------------------------------------------
 PARSE_ATTEMPTS_COUNT = 4  # model calls whose tool-call JSON is broken: the first and three more (engine.md 4.5)
@@ -245,3 +250,12 @@ DRAIN_MS = 5_000  # then streams are ended, which takes at most this long (strea
 ABORT_WAIT_MS = 400  # and what is left is aborted, and waited for this long (gateway.md 8)
 PROVIDER_ERROR_SHOWN_CHARS = 500  # of what a provider said, for somebody who asks for it (gateway.md 1.1)
 IDLE_LOOK_MS = 20  # at shutdown: how often it is looked whether the last run has ended, which rings no bell
+
+# --- the gateway's options (gateway.md 1.1) ----------------------------------------------------------------------
+GATEWAY_PORT = 8080  # by default
+TOOL_RESULT_LIMIT_MAX_CHARS = 100_000_000  # of a result that is shown, at most: a larger number is a typing error
+STREAMING_BUFFER_MAX_COUNT = 100_000  # frames, at most: they are held in memory
+GATEWAY_TIMEOUT_MAX_S = 7 * 86_400  # any time of the gateway's: longer ones are never meant
+INSTANCE_ID_MAX_CHARS = 128  # it stands in webhook bodies and rows
+HEADLESS_GRACE_MIN_MS = 100  # before an unwatched run is cancelled: its first reader needs time (interfaces.md 10)
+HEADLESS_GRACE_MAX_MS = 7 * 86_400_000  # the same, at most

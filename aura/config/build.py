@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import cast
 
 from aura.config.agents import RawAgent
-from aura.config.features import build_tools, choose_servers
+from aura.config.expansion import Expand
+from aura.config.features import build_tools, choose_servers, sandbox_notice
 from aura.config.fingerprint import with_fingerprint
+from aura.config.headless import build_headless
+from aura.config.hitl import build_hitl
 from aura.config.readers import describe
 from aura.config.schema import Place, Settings, overlay
-from aura.config.spec import AgentSpec, GenerationSpec, McpServerSpec, ModelSpec, ProviderSpec, Think
+from aura.config.spec import AgentSpec, GenerationSpec, McpServerSpec, ModelSpec, ProviderSpec, SharedSpec, Think
 from aura.errors import ConfigInvalid
 
 _NO_PROVIDER = "There is no provider; add a file such as config/providers/local.yaml."
 
 
 def build_agent(
-    raw: RawAgent, features: Settings, providers: Mapping[str, ProviderSpec], servers: Mapping[str, McpServerSpec]
+    raw: RawAgent,
+    features: Settings,
+    providers: Mapping[str, ProviderSpec],
+    servers: Mapping[str, McpServerSpec],
+    *,
+    expand: Expand,
+    server_names: Collection[str],
 ) -> AgentSpec:
     """Return the agent, complete. `raw` has inherited already, `features` are those of all homes.
 
-    Raises `ConfigInvalid` when the agent names no model or provider, one that is not there, or a model that its
-    provider leaves out.
+    `expand` puts variables into what may be secret; `server_names` are those of all servers, disabled ones too. Raises
+    `ConfigInvalid` when the agent names no model or provider, one that is not there, or a model that its provider
+    leaves out, and for approvals that cannot be asked for.
     """
     settings = overlay([features.under("features"), raw.settings])
     return with_fingerprint(
@@ -38,7 +49,28 @@ def build_agent(
             default=settings.get("default", False),
             tools=build_tools(settings),
             mcp=choose_servers(settings, servers.values()),
+            hitl=build_hitl(settings, "features.hitl", raw.place, expand, server_names),
+            headless=build_headless(settings, "features.headless"),
         )
+    )
+
+
+def build_shared(features: Settings, home: Path, expand: Expand, server_names: Collection[str]) -> SharedSpec:
+    """Return what the features of all homes, of which `home` is one, say for an agent that does not come from them.
+
+    Raises `ConfigInvalid` for approvals that cannot be asked for.
+    """
+    settings = features.under("features")
+    problem = None
+    try:
+        sandbox_notice(settings)
+    except ConfigInvalid as error:
+        problem = error.message
+    return SharedSpec(
+        tools=build_tools(settings),
+        hitl=build_hitl(settings, "features.hitl", Place(home, 0), expand, server_names),
+        headless=build_headless(settings, "features.headless"),
+        sandbox_problem=problem,
     )
 
 

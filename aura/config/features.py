@@ -10,6 +10,8 @@ from pathlib import Path
 
 from aura import limits
 from aura.config.files import YAML_SUFFIXES, list_files, read_text
+from aura.config.headless import HEADLESS_TABLE
+from aura.config.hitl import HITL_TABLE
 from aura.config.readers import Flag, Texts, Whole
 from aura.config.schema import Later, Place, Settings, Table, overlay, read_settings
 from aura.config.spec import BashSpec, McpServerSpec, NamesSpec, PolicySpec, ToolsSpec
@@ -56,6 +58,8 @@ FEATURES_TABLE: Table = {
     "tools": _TOOLS,
     "sandbox": _SANDBOX,
     "mcp": {"enabled": Texts("git*"), "disabled": Texts("git*")},
+    "hitl": HITL_TABLE,
+    "headless": HEADLESS_TABLE,
     "compaction": Later("compaction is"),
     "title": Later("generating titles is"),
     "thinking": Later("handling earlier thinking is"),
@@ -67,7 +71,6 @@ FEATURES_TABLE: Table = {
     "plugins": Later("plugins are"),
     "estimation": Later("choosing the token estimate is"),
     "guardrail": Later("the guardrail is"),
-    "headless": Later("headless liveness is"),
     "mirror": Later("switching the mirror for one agent is"),
 }
 SERVER_FEATURES_TABLE: Table = {"mirror": {"enabled": Flag()}}  # of a home only: they are the server's, not an agent's

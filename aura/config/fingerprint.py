@@ -12,7 +12,7 @@ from aura.wire.canonical import encode
 
 _LEFT_OUT = frozenset(
     ("fingerprint", "source", "prompt_source", "home", "token", "token_variables")
-    + ("target", "secrets", "secret_variables", "webhook")
+    + ("target", "secrets", "secret_variables", "webhook", "sent", "created_at_ms")
 )
 
 

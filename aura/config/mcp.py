@@ -12,18 +12,16 @@ from pathlib import Path
 
 from aura import limits
 from aura.config.addresses import find_address_problem
+from aura.config.expansion import NEVER_SECRET, VARIABLE
 from aura.config.files import YAML_SUFFIXES, list_files, read_text
+from aura.config.headers import HEADER_NAME, find_header_problem
 from aura.config.readers import Choice, Duration, Flag, SecretTexts, Text, Texts
 from aura.config.schema import Later, Place, Settings, Table, read_entries, read_settings
 from aura.config.spec import HttpTarget, McpServerSpec, Secret, StdioTarget
 from aura.config.yaml_text import Tree, parse_yaml
 
 NAME_PATTERN = re.compile(r"[a-z0-9](?:_?[a-z0-9-])*")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# Variables that a header may use without being taken away from everybody else.
-_NEVER_SECRET = frozenset(("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"))
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPE = Choice(("stdio", "http"))
 
 _COMMON: Table = {
@@ -38,13 +36,13 @@ _STDIO: Table = {
     **_COMMON,
     "command": Text("the name or path of a program", secret=True),
     "args": Texts("--stdio", blank=True, secret=True),
-    "env": SecretTexts("variables", _ENV_NAME, "API_TOKEN: ${API_TOKEN}"),
+    "env": SecretTexts("variables", ENV_NAME, "API_TOKEN: ${API_TOKEN}"),
     "sandbox": Flag(),
 }
 _HTTP: Table = {
     **_COMMON,
     "url": Text("an address such as http://127.0.0.1:8000/mcp", secret=True),
-    "headers": SecretTexts("header names", _HEADER_NAME, "Authorization: Bearer ${API_TOKEN}"),
+    "headers": SecretTexts("header names", HEADER_NAME, "Authorization: Bearer ${API_TOKEN}"),
 }
 MCP_TABLES: Mapping[str, Table] = {"stdio": _STDIO, "http": _HTTP}
 
@@ -99,7 +97,7 @@ def resolve_server(raw: RawServer, environ: Mapping[str, str]) -> McpServerSpec:
         timeout_ms=settings.get("timeout", limits.MCP_TIMEOUT_MS),
         required=settings.get("required", False),
         secrets=tuple(Secret(value) for value in sorted(expand.secrets)),
-        secret_variables=tuple(name for name in named if name not in _NEVER_SECRET),
+        secret_variables=tuple(name for name in named if name not in NEVER_SECRET),
     )
 
 
@@ -142,7 +140,7 @@ class _Expander:
                 hint = "Set it, or disable the server with disabled: true."
                 raise place.error(f"the variable {name} is not set", hint=hint)
             self.secrets.add(self._environ[name])
-        value = _VARIABLE.sub(lambda match: self._environ[match[1]], text)
+        value = VARIABLE.sub(lambda match: self._environ[match[1]], text)
         if secret:
             self.secrets.add(value)
         problem = find_problem(value)
@@ -153,15 +151,15 @@ class _Expander:
 
 def _stdio(raw: RawServer, expand: _Expander) -> StdioTarget:
     settings = raw.settings
-    command = expand.text("command", settings.get("command", ""), _nul_problem)
+    command = expand.text("command", settings.get("command", ""), find_nul_problem)
     if not command.reveal().strip():
         place = settings.place("command", raw.place)
         raise place.error("the key command is missing or empty", hint="Name the program to start.")
     return StdioTarget(
         command=command,
-        args=tuple(expand.text("args", text, _nul_problem) for text in settings.texts("args")),
+        args=tuple(expand.text("args", text, find_nul_problem) for text in settings.texts("args")),
         env=tuple(
-            (name, expand.text("env", text, _nul_problem, secret=True))
+            (name, expand.text("env", text, find_nul_problem, secret=True))
             for name, text in settings.texts_by_name("env").items()
         ),
     )
@@ -172,9 +170,9 @@ def _http(raw: RawServer, expand: _Expander) -> HttpTarget:
     if not settings.get("url", ""):
         raise raw.place.error("the key url is missing", hint="Use an address such as http://127.0.0.1:8000/mcp.")
     return HttpTarget(
-        url=expand.text("url", settings.get("url", ""), _address_problem),
+        url=expand.text("url", settings.get("url", ""), find_server_address_problem),
         headers=tuple(
-            (name, expand.text("headers", text, _header_problem, secret=True))
+            (name, expand.text("headers", text, find_header_problem, secret=True))
             for name, text in settings.texts_by_name("headers").items()
         ),
     )
@@ -188,18 +186,14 @@ def _written(raw: RawServer) -> tuple[str, ...]:
 
 
 def _variables(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
+    return list(dict.fromkeys(name for text in texts for name in VARIABLE.findall(text)))
 
 
-def _nul_problem(value: str) -> str | None:
+def find_nul_problem(value: str) -> str | None:
+    """Say what is wrong with a part of a command line, None when nothing is."""
     return "a value holds a NUL character, which no command line can carry" if "\0" in value else None
 
 
-def _address_problem(value: str) -> str | None:
+def find_server_address_problem(value: str) -> str | None:
+    """Say what is wrong with a server's address, None when nothing is."""
     return find_address_problem(value, password_key="headers", query=True)
-
-
-def _header_problem(value: str) -> str | None:
-    if value.isascii() and value.isprintable() and value == value.strip():
-        return None
-    return "a value holds characters that an HTTP header cannot carry"

@@ -48,11 +48,11 @@ def is_template(prompt: str) -> bool:
 
 
 def render_prompt(agent: AgentSpec, variables: Mapping[str, PromptValue]) -> str:
-    """Return the agent's prompt as the model sees it. A prompt without template marks is returned as it is.
+    """Return the agent's prompt as the model sees it. One that is no template or has no marks is returned as it is.
 
     Raises `ConfigInvalid` naming the file for a syntax error, an unknown variable and an expression that fails.
     """
-    if not is_template(agent.prompt):
+    if not agent.prompt_is_template or not is_template(agent.prompt):
         return agent.prompt
     from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
     from jinja2.sandbox import ImmutableSandboxedEnvironment

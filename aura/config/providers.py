@@ -20,9 +20,13 @@ from aura.config.spec import PROVIDER_TYPES, NamesSpec, ProviderSpec, ProviderTy
 from aura.config.yaml_text import Tree, parse_yaml
 
 NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{limits.CONFIG_NAME_MAX_CHARS - 1}}}")
-_TYPES_LATER = ("openrouter", "ollama", "anthropic", "google", "copilot", "codex")
+_TYPES_LATER = ("anthropic", "google", "copilot", "codex")
 _TYPE = Choice(PROVIDER_TYPES, later=_TYPES_LATER)
-_URL_DEFAULTS: Mapping[str, str] = {"openai": "https://api.openai.com/v1"}
+URL_DEFAULTS: Mapping[str, str] = {
+    "openai": "https://api.openai.com/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "ollama": "http://localhost:11434",
+}
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 _COMMON: Table = {
@@ -124,7 +128,7 @@ def _read_type(entry: Tree, place: Place) -> ProviderType:
 def _url(raw: RawProvider) -> str:
     if raw.type == "script":
         return ""
-    text = raw.settings.get("url", _URL_DEFAULTS.get(raw.type, ""))
+    text = raw.settings.get("url", URL_DEFAULTS.get(raw.type, ""))
     place = raw.settings.place("url", raw.place)
     hint = "Use an address such as http://127.0.0.1:8080."
     if not text:

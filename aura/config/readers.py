@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from aura.config.interpolated import Interpolated
 from aura.config.yaml_text import Scalar, Tree
 
 Value: TypeAlias = "bool | int | float | str | tuple[str, ...] | Mapping[str, str]"
@@ -19,6 +20,9 @@ Found: TypeAlias = "Scalar | tuple[Tree, ...] | Mapping[str, Tree]"
 _SHOWN_MAX_CHARS = 60
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _DURATION = re.compile(r"(?:\d{1,9}(?:\.\d{1,6})?(?:h|ms|m|s))+")
+_SPELLED = re.compile(r"[+-]?[0-9]{1,18}")
+_FLAG_SPELLINGS = {"true": True, "1": True, "false": False, "0": False}
+_OTHER_WILDCARD = re.compile(r"[?\[\]{}\\!]")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 
 
@@ -81,18 +85,38 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class LenientFlag:
+    """True or false, also as text in any case or as 1 or 0: it may come from an environment variable."""
+
+    @property
+    def accepts(self) -> str:
+        return "true or false"
+
+    def read(self, value: Found) -> bool:
+        found = _FLAG_SPELLINGS.get(str(value).strip().lower()) if isinstance(value, (bool, int, str)) else None
+        if found is None:
+            raise Unacceptable(f"found {describe(value)}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number from `low` to `high`, in `unit`."""
+    """A whole number from `low` to `high`, in `unit`. With `spelled`, also as text in decimal digits."""
 
     low: int
     high: int
     unit: str = ""
+    spelled: bool = False
 
     @property
     def accepts(self) -> str:
         return f"a whole number from {self.low} to {self.high}" + (f" ({self.unit})" if self.unit else "")
 
     def read(self, value: Found) -> int:
+        if self.spelled and isinstance(value, str) and _SPELLED.fullmatch(value.strip()):
+            if not self.low <= int(value) <= self.high:
+                raise Unacceptable(f"found {describe(value)}")
+            return int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not self.low <= value <= self.high:
             raise Unacceptable(f"found {describe(value)}")
         return value
@@ -139,6 +163,28 @@ class Texts:
 
     def _show(self, value: Found) -> str:
         return kind_of(value).removeprefix("found ") if self.secret else describe(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """A list of patterns for names, in which `*` stands for any characters. There are no other wildcards.
+
+    Those of other languages are refused, because a pattern that means something else than its writer thinks may open
+    what it should close.
+    """
+
+    example: str = "list_*"
+
+    @property
+    def accepts(self) -> str:
+        return f'a list of names with * for any characters, such as ["{self.example}"]'
+
+    def read(self, value: Found) -> tuple[str, ...]:
+        globs = Texts().read(value)
+        for index, glob in enumerate(globs):
+            if _OTHER_WILDCARD.search(glob) or glob != glob.strip():
+                raise Unacceptable(f"item {index + 1} is {describe(glob)}, which is no such name")
+        return globs
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +283,8 @@ def describe(value: Found) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(_cut(value), ensure_ascii=False)
+        shown = value.written if isinstance(value, Interpolated) else value
+        return json.dumps(_cut(shown), ensure_ascii=False)
     if isinstance(value, int):
         return str(value) if abs(value) < 10**_SHOWN_MAX_CHARS else "a huge number"
     if isinstance(value, float):

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from aura.config.agents import CONTEXT, MODEL, THINK, RawAgent, inherit, read_agents
-from aura.config.build import build_agent, check_model, get_provider
+from aura.config.build import build_agent, build_shared, check_model, get_provider
 from aura.config.commands import read_commands
+from aura.config.expansion import yaml_expand
 from aura.config.features import MAX_STEPS, TOKEN_BUDGET, read_features, sandbox_notice
 from aura.config.fingerprint import with_fingerprint
 from aura.config.homes import Homes
@@ -72,7 +73,11 @@ def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuratio
     providers = {key: provider for key, (provider, _) in resolved.items()}
     servers = {key: resolve_server(raw, environ) for key, raw in sorted(raw_servers.items()) if not raw.disabled}
     merged = inherit(raw_agents)
-    agents = {key: build_agent(raw, features, providers, servers) for key, raw in sorted(merged.items())}
+    expand = yaml_expand(environ)
+    agents = {
+        key: build_agent(raw, features, providers, servers, expand=expand, server_names=raw_servers)
+        for key, raw in sorted(merged.items())
+    }
     _check_one_default(list(merged.values()))
     _check_prompts(agents, homes)
 
@@ -87,6 +92,7 @@ def load_configuration(homes: Homes, environ: Mapping[str, str]) -> Configuratio
         dict(sorted(commands.items())),
         servers,
         mirror=features.get("mirror.enabled", False),
+        shared=build_shared(features, homes.layers[-1], expand, raw_servers),
     )
 
 
@@ -153,10 +159,15 @@ def secret_values(configuration: Configuration) -> frozenset[str]:
 
 
 def secret_variables(configuration: Configuration) -> frozenset[str]:
-    """Return the names of the environment variables that hold or may hold a token of a provider or an MCP server."""
+    """Return the names of the environment variables that hold or may hold a secret of a provider, an MCP server or a
+    webhook.
+    """
+    agents = configuration.agents.values()
     providers = (name for provider in configuration.providers.values() for name in provider.token_variables)
-    servers = (name for server in configuration.servers.values() for name in server.secret_variables)
-    return frozenset((*providers, *servers))
+    servers = (*configuration.servers.values(), *(server for agent in agents for server in agent.mcp))
+    hitl = (agent.hitl for agent in agents if agent.hitl is not None)
+    webhooks = (name for one in hitl if one.webhook is not None for name in one.webhook.secret_variables)
+    return frozenset((*providers, *webhooks, *(name for server in servers for name in server.secret_variables)))
 
 
 def _read(reader: Reader, value: str | int, flag: str, kind: type[V]) -> V:

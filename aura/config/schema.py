@@ -33,7 +33,9 @@ Table: TypeAlias = "Mapping[str, Rule]"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: a file, a 1-based line, and the dotted key ("" for the whole file)."""
+    """Where something stands: a file, a 1-based line (0 where none is known), and the dotted key ("" for the whole
+    file).
+    """
 
     path: Path
     line: int
@@ -41,7 +43,8 @@ class Place:
 
     def __str__(self) -> str:
         shown = self.key if self.key.isprintable() else describe(self.key)
-        return f"{self.path}:{self.line}" + (f": {shown}" if shown else "")
+        where = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return where + (f": {shown}" if shown else "")
 
     def error(self, problem: str, hint: str | None = None) -> ConfigInvalid:
         """Return the error that names this place."""

@@ -14,10 +14,12 @@ from typing import Literal
 from aura import limits
 from aura.config.homes import Homes
 
-ProviderType = Literal["script", "openai", "llamacpp", "llamaswap"]
+ProviderType = Literal["script", "openai", "llamacpp", "llamaswap", "openrouter", "ollama"]
 Think = Literal["off", "on", "low", "medium", "high"]
-PROVIDER_TYPES: tuple[ProviderType, ...] = ("script", "openai", "llamacpp", "llamaswap")
+Liveness = Literal["continue", "cancel"]
+PROVIDER_TYPES: tuple[ProviderType, ...] = ("script", "openai", "llamacpp", "llamaswap", "openrouter", "ollama")
 THINK_LEVELS: tuple[Think, ...] = ("off", "on", "low", "medium", "high")
+LIVENESS_POLICIES: tuple[Liveness, ...] = ("continue", "cancel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,11 @@ class NamesSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSpec:
-    """One entry of `config/providers/**.yaml`. `name` is lower case, `source` the YAML file.
+    """One entry of `config/providers/**.yaml`, or the provider of one agent in a TOML file. `source` is the file.
 
-    `file` is the script of a `script` provider, absolute; it was there when the configuration was read. `url` has no
-    trailing slash. `token_variables` names the environment variables that may hold the token.
+    `name` is lower case and one of a kind; an agent's own provider is called `<type>@<agent id>`, which no entry of the
+    homes can be. `file` is the script of a `script` provider, absolute; it was there when the configuration was read.
+    `url` has no trailing slash. `token_variables` names the environment variables that may hold the token.
     """
 
     name: str
@@ -77,6 +80,12 @@ class ProviderSpec:
     retry: RetrySpec = field(default_factory=RetrySpec)
     models: NamesSpec = field(default_factory=NamesSpec)
     token_variables: tuple[str, ...] = ()
+    shown_name: str = ""
+
+    @property
+    def wire_name(self) -> str:
+        """What callers of the gateway read before the slash of `provider/model`."""
+        return self.shown_name or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +99,22 @@ class StdioTarget:
 
 @dataclass(frozen=True, slots=True)
 class HttpTarget:
-    """An address to speak to."""
+    """An address to speak to, by streamable HTTP, or with `legacy_sse` by the transport before it.
+
+    `headers_from_request` maps a header to be sent to the one of the caller's request that it is taken from, both in
+    lower case. It wins over the one of `headers`; where the caller sends none, that one stays.
+    """
 
     url: Secret
     headers: tuple[tuple[str, Secret], ...] = ()
+    headers_from_request: tuple[tuple[str, str], ...] = ()
+    legacy_sse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class McpServerSpec:
-    """One enabled entry of `config/mcp/**.yaml` (engine.md section 9). `name` is lower case, `source` the YAML file.
+    """One enabled entry of `config/mcp/**.yaml` (engine.md section 9), or of `[mcp.servers]` of a TOML file. `name` is
+    lower case, `source` the file.
 
     `timeout_ms` is for connecting, initializing and listing together. `written` is what identifies the target, as it
     was written: variables by name, and no value of `env` or `headers`. `secrets` are the values that no message may
@@ -113,11 +129,27 @@ class McpServerSpec:
     required: bool = False
     secrets: tuple[Secret, ...] = ()
     secret_variables: tuple[str, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParamsSpec:
+    """A table that somebody wants merged into the provider's request. It may hold secrets.
+
+    `sent` is its JSON text, an object. `written` is the same with variables by name, for the fingerprint.
+    """
+
+    sent: Secret
+    written: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationSpec:
-    """`model.generation`. None means that nothing is sent."""
+    """`model.generation`. None means that nothing is sent.
+
+    `reasoning_effort` is sent as it is and wins over the agent's `think`. Keys of `additional` win over everything else
+    of the request; those that the program itself needs are not in it.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
@@ -126,6 +158,8 @@ class GenerationSpec:
     max_output_tokens: int | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    reasoning_effort: str | None = None
+    additional: ParamsSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +171,11 @@ class ModelSpec:
     context: int | None = None
     think: Think | None = None
     generation: GenerationSpec = field(default_factory=GenerationSpec)
+
+    @property
+    def wire_name(self) -> str:
+        """The model as the gateway renders it: `provider/model`."""
+        return f"{self.provider.wire_name}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +217,15 @@ class ToolsSpec:
 class WebhookSpec:
     """Where approvals are asked for over HTTP (gateway.md 5.2). `headers_from_request` maps a header to be sent to the
     one of the incoming request that it is taken from; `tool_headers` names headers of the webhook's answer that go with
-    the approved call to an MCP server. Header names are lower case.
+    the approved call to an MCP server. Header names are lower case. `secret_variables` names the environment variables
+    that url and headers were made of.
     """
 
     url: Secret
     headers: tuple[tuple[str, Secret], ...] = ()
     headers_from_request: tuple[tuple[str, str], ...] = ()
     tool_headers: tuple[str, ...] = ()
+    secret_variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +242,29 @@ class HitlSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSpec:
-    """One agent, complete: what a run pins.
+class HeadlessSpec:
+    """What becomes of a run of the gateway that nobody watches, where its request does not say (interfaces.md 8)."""
 
-    `prompt` is the body as written, not rendered; `prompt_source` is the file it stands in, which is a parent's where
-    the agent has no body of its own. `home` is the config home of `source`. `fingerprint` is the SHA-256 of the spec
-    without secrets and machine paths.
+    policy: Liveness = "continue"
+    grace_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """One agent, complete: what a run pins. It comes from a Markdown file of a home, or from a TOML file.
+
+    `prompt` is the body as written, not rendered; it is a template unless `prompt_is_template` is false.
+    `prompt_source` is the file it stands in, which is a parent's where the agent has no body of its own. `home` is the
+    config home of `source`, of a TOML file its folder. `fingerprint` is the SHA-256 of the spec without secrets and
+    machine paths.
+
+    For the gateway: `owner` and `created_at_ms` (None: when it was loaded) are what its list of models says.
+    `client_tools` lets the tools of a request through, those that `client_tool_filter` names if it names any.
+    `mcp_filter` are globs over the bare names of MCP tools: None lets all pass, an empty one none.
     """
 
     name: str
-    prompt: str
+    prompt: str = field(repr=False)
     model: ModelSpec
     source: Path
     prompt_source: Path
@@ -222,6 +276,41 @@ class AgentSpec:
     mcp: tuple[McpServerSpec, ...] = ()
     hitl: HitlSpec | None = None
     fingerprint: str = ""
+    alias: str = ""
+    owner: str = ""
+    created_at_ms: int | None = None
+    prompt_is_template: bool = True
+    mcp_filter: tuple[str, ...] | None = None
+    client_tools: bool = False
+    client_tool_filter: tuple[str, ...] = ()
+    headless: HeadlessSpec = field(default_factory=HeadlessSpec)
+
+    @property
+    def id(self) -> str:
+        """What the agent is called by: its alias, or else its name."""
+        return self.alias or self.name
+
+    def accepts_mcp_tool(self, name: str) -> bool:
+        """Tell whether the agent has an MCP tool that its server calls `name`. `tools` decides, too."""
+        return self.mcp_filter is None or any(_matches(glob, name) for glob in self.mcp_filter)
+
+    def accepts_client_tool(self, name: str) -> bool:
+        """Tell whether a tool of this name, which a request brings along, is let through."""
+        globs = self.client_tool_filter
+        return self.client_tools and (not globs or any(_matches(glob, name) for glob in globs))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSpec:
+    """What the features of the homes say for an agent that does not come from them.
+
+    `sandbox_problem` is the error for every agent, None when there is none.
+    """
+
+    tools: ToolsSpec = field(default_factory=ToolsSpec)
+    hitl: HitlSpec | None = None
+    headless: HeadlessSpec = field(default_factory=HeadlessSpec)
+    sandbox_problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +343,7 @@ class Configuration:
     commands: Mapping[str, CommandSpec] = field(default_factory=dict)
     servers: Mapping[str, McpServerSpec] = field(default_factory=dict)
     mirror: bool = False
+    shared: SharedSpec = field(default_factory=SharedSpec)
 
 
 def _matches(glob: str, text: str) -> bool:

@@ -75,12 +75,12 @@ class AgentFactory:
             spill_dir=self.spill_dir,
             reads=self.reads,
             context_use=self.gauge.read,
-            tools=(*own_tools, *self.servers.connect(spec.mcp, self.environment)),
+            tools=(*own_tools, *self.servers.connect(spec.mcp, self.environment, spec.accepts_mcp_tool)),
             auto=selection.auto,
         )
         agent = Agent(spec, provider, toolbox, prompt, self.gauge)
         has_done = selection.done and toolbox.find(DoneTool.spec.name) is not None
-        return Candidate(replace(selection, agent=spec.name, done=has_done), agent)
+        return Candidate(replace(selection, agent=spec.id, done=has_done), agent)
 
     def reread(self) -> AgentFactory:
         """Return a factory of the configuration as the files have it now. Providers that did not change are kept, and

@@ -54,14 +54,14 @@ def restore_selection(configuration: Configuration, start: Selection, meta: Json
     name = start.agent or _stored_agent(configuration, meta)
     own = get_agent(configuration, name)
     usable, notices = _usable(configuration, own, stored)
-    selection = replace(start, agent=own.name, overrides=overlay(usable, start.overrides))
+    selection = replace(start, agent=own.id, overrides=overlay(usable, start.overrides))
     final = with_overrides(configuration, own, selection.overrides)
     return Restored(selection, tuple(notices), _is_contacted(own, final, start, meta))
 
 
 def store_selection(meta: MutableMapping[str, JsonValue], spec: AgentSpec, own: AgentSpec) -> None:
     """Write into `meta` that the session is served with `spec`, which was made of the configured agent `own`."""
-    meta["agent"] = spec.name
+    meta["agent"] = spec.id
     meta["think"] = spec.model.think or _NOT_SENT
     meta["model"] = spec.model.name
     meta["provider"] = spec.model.provider.name

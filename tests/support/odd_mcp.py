@@ -104,8 +104,9 @@ class Connected:
 
 
 def http_spec(url: str, name: str = "web", **headers: str) -> McpServerSpec:
-    """Return the spec of a server over HTTP."""
-    target = HttpTarget(Secret(url), tuple((header, Secret(value)) for header, value in headers.items()))
+    """Return the spec of a server over HTTP; one at /sse speaks the transport before streamable HTTP."""
+    sent = tuple((header, Secret(value)) for header, value in headers.items())
+    target = HttpTarget(Secret(url), sent, legacy_sse=url.endswith("/sse"))
     return McpServerSpec(name, Path("x.yaml"), target)
 
 

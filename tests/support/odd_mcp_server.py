@@ -1,9 +1,10 @@
 """An MCP server, made with the official SDK, for what well-behaved ones do not do. A program of its own, not a test.
 
-With the argument `stdio` it speaks on its standard streams, with `http PORT` over HTTP at /mcp. ODD_LOG names a file
-that gets every message which the server receives, one line of JSON each. ODD_MODE asks for odd behaviour at the start:
-`silent` never answers, `crash` ends at once, `refuse` answers initialize with an error, `stubborn` ignores the end of
-standard input and SIGTERM, `chatty` writes what is no MCP on standard output.
+With the argument `stdio` it speaks on its standard streams, with `http PORT` over HTTP at /mcp, with `sse PORT` by the
+transport before that at /sse. ODD_REFUSE names a method whose posted messages are answered with 400. ODD_LOG names a
+file that gets every message which the server receives, one line of JSON each. ODD_MODE asks for odd behaviour at the
+start: `silent` never answers, `crash` ends at once, `refuse` answers initialize with an error, `stubborn` ignores the
+end of standard input and SIGTERM, `chatty` writes what is no MCP on standard output.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 
 MODE = os.environ.get("ODD_MODE", "")
 LOG = os.environ.get("ODD_LOG")
+REFUSE = os.environ.get("ODD_REFUSE", "")
 server = MCPServer("odd")
 
 
@@ -108,11 +110,11 @@ async def serve_stdio() -> None:
         await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
 
-def serve_http(port: int) -> None:
+def serve_http(port: int, *, legacy: bool = False) -> None:
     """Serve over HTTP on the loopback address; a request without the right header is refused if ODD_TOKEN is set."""
     import uvicorn
 
-    inner = server.streamable_http_app()
+    inner = server.sse_app() if legacy else server.streamable_http_app()
     token = os.environ.get("ODD_TOKEN")
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -125,11 +127,16 @@ def serve_http(port: int) -> None:
             await send({"type": "http.response.body", "body": b"no"})
             return
 
+        refused = False
+
         async def receive_noted() -> Any:
+            nonlocal refused
             message = await receive()
             if message.get("body"):
-                note(json.loads(message["body"]))
-            return message
+                content = json.loads(message["body"])
+                note(content)
+                refused = REFUSE != "" and content.get("method") == REFUSE
+            return message if not refused else {"type": "http.request", "body": b"no JSON"}
 
         await inner(scope, receive_noted, send)
 
@@ -158,7 +165,7 @@ def main() -> None:
     elif sys.argv[1] == "stdio":
         anyio.run(serve_stdio)
     else:
-        serve_http(int(sys.argv[2]))
+        serve_http(int(sys.argv[2]), legacy=sys.argv[1] == "sse")
 
 
 if __name__ == "__main__":

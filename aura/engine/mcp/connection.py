@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,18 @@ from typing import Any
 import anyio
 import httpx2
 import mcp_types as types
-from anyio.abc import TaskStatus
 from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from pydantic import ValidationError
 
 from aura import __version__, limits
 from aura.config.spec import HttpTarget, McpServerSpec, StdioTarget
 from aura.engine.mcp.failure import McpFailure, Redactor
 from aura.engine.mcp.process import ServerProcess
+from aura.engine.mcp.watch import Dispatcher, PostWatch
 from aura.engine.tools.base import OnProgress
 from aura.jsontypes import JsonValue
 
@@ -114,10 +113,19 @@ class Connection:
         self._session = None
         self._over.set()
 
+    def _note_failed_post(self, status: int | None) -> None:
+        starting = not self._ready.done()
+        self._note_end()
+        self._fail(
+            f"it could not {self._step}: " + (f"it answered HTTP {status}" if status else "it cannot be reached")
+        )
+        if starting and self._owner is not None:
+            self._owner.cancel()  # it waits for an answer that does not come
+
     async def _own(self) -> None:
         try:
             async with self._transport() as (read, write):
-                dispatcher = _Dispatcher(read, write)
+                dispatcher = Dispatcher(read, write)
                 dispatcher.on_end = self._note_end
                 client = types.Implementation(name="aura", version=__version__)
                 async with ClientSession(dispatcher=dispatcher, client_info=client) as session:
@@ -177,13 +185,36 @@ class Connection:
                 process.started()
                 yield streams
             return
+        if target.legacy_sse:
+            async with self._legacy_sse(target) as streams:
+                yield streams
+            return
         async with self._http_client(target) as client:
             url = target.url.reveal()
             limit = limits.MCP_SSE_EVENT_BYTES
             async with streamable_http_client(url, http_client=client, max_sse_event_size=limit) as streams:
                 yield streams
 
-    def _http_client(self, target: HttpTarget) -> httpx2.AsyncClient:
+    @asynccontextmanager
+    async def _legacy_sse(self, target: HttpTarget) -> AsyncIterator[tuple[Any, Any]]:
+        """Enter the transport before streamable HTTP. The SDK swallows what becomes of a message that it posts, so a
+        post that fails ends the connection here: its answer would never come.
+        """
+        self._step = "open its stream"
+
+        def make_client(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return self._http_client(target, PostWatch(self._note_failed_post))
+
+        async with sse_client(target.url.reveal(), httpx_client_factory=make_client) as streams:
+            yield streams
+
+    def _http_client(
+        self, target: HttpTarget, transport: httpx2.AsyncBaseTransport | None = None
+    ) -> httpx2.AsyncClient:
         async def hurry_goodbyes(request: httpx2.Request) -> None:
             if request.method == "DELETE":
                 request.extensions["timeout"] = httpx2.Timeout(limits.MCP_DELETE_MS / 1000).as_dict()
@@ -195,6 +226,7 @@ class Connection:
             headers={name: value.reveal() for name, value in target.headers},
             timeout=httpx2.Timeout(limits.MCP_CONNECT_MS / 1000, read=None),
             event_hooks={"request": [hurry_goodbyes], "response": [note_status]},
+            transport=transport,
         )
 
     def _fail(self, text: str) -> None:
@@ -222,6 +254,8 @@ class Connection:
             return self._late()
         if isinstance(error, OSError):
             return f"it cannot be started: {error.strerror}"
+        if isinstance(error, httpx2.HTTPStatusError):
+            return f"it could not {self._step}: it answered HTTP {error.response.status_code}"
         if isinstance(error, httpx2.ConnectError):
             return "it cannot be reached"
         if isinstance(error, httpx2.TransportError):
@@ -243,23 +277,3 @@ class Connection:
 
     def _status_note(self) -> str:
         return "" if self._bad_status is None else f" (HTTP {self._bad_status})"
-
-
-class _Dispatcher(JSONRPCDispatcher):
-    """The SDK's dispatcher, which also tells when the server is gone."""
-
-    on_end: Callable[[], None]
-
-    async def run(
-        self,
-        on_request: OnRequest,
-        on_notify: OnNotify,
-        on_notify_intercept: OnNotifyIntercept | None = None,
-        *,
-        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-    ) -> None:
-        """Read until the connection ends."""
-        try:
-            await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
-        finally:
-            self.on_end()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aura import limits
-from aura.config.spec import McpServerSpec, StdioTarget
+from aura.config.spec import HttpTarget, McpServerSpec
 from aura.engine.io import IoThread
 from aura.engine.mcp.failure import McpFailure
 from aura.engine.mcp.results import face_tools
@@ -47,9 +47,15 @@ class McpServers:
         self._opened: list[Connection] = []  # all that may not have ended yet
         self._notices: list[str] = []
 
-    def connect(self, specs: Sequence[McpServerSpec], environment: Mapping[str, str]) -> tuple[Tool, ...]:
+    def connect(
+        self,
+        specs: Sequence[McpServerSpec],
+        environment: Mapping[str, str],
+        accept: Callable[[str], bool] = lambda name: True,
+    ) -> tuple[Tool, ...]:
         """Connect those of `specs` that are not yet, and return the tools of all of them, in order.
 
+        `accept` is asked for each tool, by the name that its server gives it; what it refuses is not returned.
         `environment` holds no secret; a server gets it with its own `env` over it. Blocks for at most the longest
         time-out of a server and a moment, times the batches of `limits.MCP_CONNECTING_MAX_COUNT`. A server that fails
         is a notice, and is not tried again before `forget_failures`. Raises `McpUnavailable` if one that is required
@@ -59,7 +65,8 @@ class McpServers:
         if new:
             connections = self._make(new, environment)
             self._take(connections, self._run(_open_all(connections)))
-        return tuple(tool for spec in specs if spec in self._connected for tool in self._connected[spec].tools)
+        connected = (self._connected[spec] for spec in specs if spec in self._connected)
+        return tuple(tool for one in connected for tool in one.tools if accept(tool.name))
 
     def keep(self, specs: Sequence[McpServerSpec]) -> None:
         """Begin to end the connections to all other servers. Does not wait for their end."""
@@ -97,7 +104,9 @@ class McpServers:
             self._run(_close_all(opened))
 
     def _describe(self, spec: McpServerSpec) -> McpServerStatus:
-        transport: Transport = "stdio" if isinstance(spec.target, StdioTarget) else "http_streamable"
+        transport: Transport = "stdio"
+        if isinstance(spec.target, HttpTarget):
+            transport = "sse" if spec.target.legacy_sse else "http_streamable"
         if spec in self._connected:
             return McpServerStatus(spec.name, transport, "connected", len(self._connected[spec].tools))
         if spec in self._failed:

@@ -1,4 +1,4 @@
-"""The chat completions protocol as a `Provider`, for types `openai`, `llamacpp` and `llamaswap`.
+"""The chat completions protocol as a `Provider`, for every type but `script`.
 
 This is the run thread's side: it encodes the request, waits under the scope and hands deltas on. The connection is
 the io thread's (`transport`), which is imported here at the first call, because the SDK takes half a second.

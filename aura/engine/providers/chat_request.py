@@ -6,6 +6,7 @@ time on a conversation of 1,000 messages, for every model call.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from aura.config.spec import GenerationSpec
@@ -36,10 +37,12 @@ def encode_request(request: Request, dialect: Dialect) -> bytes:
     }
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    effort = _effort(request.think)
+    effort = request.generation.reasoning_effort or _effort(request.think)
     if effort is not None:
         body["reasoning_effort"] = effort
     body.update(_generation(request.generation, dialect))
+    if request.generation.additional is not None:
+        body.update(json.loads(request.generation.additional.sent.reveal()))
     return canonical.encode(body)
 
 

@@ -1,7 +1,7 @@
 """Where a chat completions server is and how it is spoken to: URL rules per provider type. It opens no connection.
 
-`llamacpp` and `llamaswap` are configured by the server's root, `openai` by its API root; either may be given either
-way for the llama types, because `/v1` is added only where it is missing.
+`llamacpp`, `llamaswap` and `ollama` are configured by the server's root, `openai` and `openrouter` by their API root;
+either may be given either way for the first three, because `/v1` is added only where it is missing.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from aura.config.spec import ProviderSpec, Secret
 from aura.engine.providers.chat_request import Dialect
 
 OPENAI_URL = "https://api.openai.com/v1"
+_AT_ROOT = frozenset(("llamacpp", "llamaswap", "ollama"))
 # Metadata documents, tried in order: the next one after a 404. llama-swap passes /upstream/<model>/… on to the model's
 # own server; a llama.cpp router knows the query instead; a plain llama-server ignores the query.
 _PROPS_PATHS: Mapping[str, tuple[str, ...]] = {
     "openai": (),
+    "openrouter": (),
+    "ollama": (),
     "llamacpp": ("/props?model={query}&autoload=true",),
     "llamaswap": ("/upstream/{path}/props", "/props?model={query}&autoload=true"),
 }
@@ -46,7 +49,7 @@ class Endpoint:
 def endpoint_of(spec: ProviderSpec) -> Endpoint:
     """Return where the provider of `spec` is. URL and token were checked when the configuration was read."""
     base_url = spec.url.rstrip("/") or OPENAI_URL
-    if spec.type != "openai" and not base_url.endswith("/v1"):
+    if spec.type in _AT_ROOT and not base_url.endswith("/v1"):
         base_url += "/v1"
     parts = urlsplit(base_url)
     return Endpoint(

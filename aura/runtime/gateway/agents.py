@@ -69,7 +69,7 @@ class AgentMaker:
             provider = self._provider(spec.model.provider)
             spill_dir = self._spill_dir / run_id
             stack.callback(shutil.rmtree, spill_dir, ignore_errors=True)
-            tools, servers = self._servers.connect(spec.mcp, self._environment)
+            tools, servers = self._servers.connect(spec.mcp, self._environment, spec.accepts_mcp_tool)
             client = tuple(make_client_tool(tool.name, tool.description, tool.parameters) for tool in offered)
             gauge = Gauge()
             toolbox = Toolbox(

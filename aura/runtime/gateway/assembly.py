@@ -9,9 +9,9 @@ from pathlib import Path
 
 from aura import limits
 from aura.clock import Clock
-from aura.config.gateway import GatewayAgents
+from aura.config.gateway import load_gateway
 from aura.config.homes import Homes
-from aura.config.resolve import load_configuration, secret_values, secret_variables
+from aura.config.resolve import load_configuration
 from aura.engine.executors.environment import child_environment, erase_from_environ
 from aura.engine.io import IoThread
 from aura.runtime.alarm import AlarmThread
@@ -58,11 +58,11 @@ def assemble_gateway(
     try:
         environ = dict(os.environ)
         configuration = load_configuration(plan.homes, environ)
-        agents = GatewayAgents({spec.name: spec for spec in configuration.agents.values()}, plan.default_agent)
-        for name in sorted(secret_variables(configuration)):
+        agents = load_gateway(configuration, None, environ, plan.default_agent, clock=clock)
+        for name in sorted(agents.secret_variables):
             if name in os.environ:
                 erase_from_environ(name)
-        environment = child_environment(secret_values(configuration))
+        environment = child_environment(agents.secret_values)
         io = IoThread()
         closers.append(io.close)
         maker = AgentMaker(plan.homes, plan.workdir, io, clock, environment)

@@ -7,7 +7,7 @@ requests: connections with their headers are made elsewhere. Native threads only
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from aura import limits
@@ -29,9 +29,10 @@ class SharedServers:
         self._tried_again_ms = clock.monotonic_ms()
 
     def connect(
-        self, specs: Sequence[McpServerSpec], environment: Mapping[str, str]
+        self, specs: Sequence[McpServerSpec], environment: Mapping[str, str], accept: Callable[[str], bool]
     ) -> tuple[tuple[Tool, ...], tuple[McpServerStatus, ...]]:
-        """Return the tools of `specs`, in order, and how each server stands; those not connected are connected first.
+        """Return the tools of `specs` whose bare names `accept` lets pass, in order, and how each server stands; those
+        not connected are connected first.
 
         Runs that need servers at the same time wait for one another: at most the time-outs of those that are new.
         Raises `McpUnavailable` if one that is required fails.
@@ -40,7 +41,7 @@ class SharedServers:
             return (), ()
         with self._lock:
             self._forget()
-            tools = self._servers.connect(specs, environment)
+            tools = self._servers.connect(specs, environment, accept)
             self._servers.take_notices()  # the statuses say the same
             return tools, self._servers.describe(specs)
 

@@ -35,16 +35,20 @@ def connected(tmp_path: Path) -> Iterator[Connected]:
 
 @pytest.fixture
 def start_http(odd: Odd) -> Iterator[StartHttp]:
-    """Return a function that starts the odd server over HTTP, for those who send `token` if there is one."""
+    """Return a function that starts the odd server over HTTP, for those who send `token` if there is one.
+
+    `legacy`: by the transport before streamable HTTP. Messages of the method `refuse` are answered with 400.
+    """
     running: list[HttpServer] = []
 
-    def start(token: str = "") -> HttpServer:
+    def start(token: str = "", *, legacy: bool = False, refuse: str = "") -> HttpServer:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
-        env = {**os.environ, "ODD_LOG": str(odd.log), "ODD_TOKEN": token}
-        process = subprocess.Popen([sys.executable, str(ODD_SERVER), "http", str(port)], env=env)
-        running.append(HttpServer(f"http://127.0.0.1:{port}/mcp", process))
+        env = {**os.environ, "ODD_LOG": str(odd.log), "ODD_TOKEN": token, "ODD_REFUSE": refuse}
+        kind, path = ("sse", "sse") if legacy else ("http", "mcp")
+        process = subprocess.Popen([sys.executable, str(ODD_SERVER), kind, str(port)], env=env)
+        running.append(HttpServer(f"http://127.0.0.1:{port}/{path}", process))
 
         def accepts() -> bool:
             with socket.socket() as client:

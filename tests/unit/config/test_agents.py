@@ -99,7 +99,7 @@ def test_think_is_a_switch_or_a_level(home: Home, found: str, think: str) -> Non
         (
             "features: {tool: {}}",
             "features.tool: this key is unknown",
-            "Did you mean tools? Accepted here: mcp, sandbox, tools.",
+            "Did you mean tools? Accepted here: headless, hitl, mcp, sandbox, tools.",
         ),
         ("mode: Edit", "mode: modes are not supported yet", "Leave it out; supported here: default, description,"),
         ('? "a\\nb"\n: 1', '"a\\nb": this key is unknown', "Accepted here"),

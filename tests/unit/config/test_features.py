@@ -49,7 +49,7 @@ def test_sections_of_a_later_version_are_not_supported_yet(home: Home, section: 
     error = home.refusal()
     assert error.message.startswith(f"{path}:1: {section}: ")
     assert "not supported yet" in error.message
-    assert error.hint == "Leave it out; supported here: mcp, mirror, sandbox, tools."
+    assert error.hint == "Leave it out; supported here: headless, hitl, mcp, mirror, sandbox, tools."
 
 
 @pytest.mark.parametrize("folder", ["sandbox", "features"])

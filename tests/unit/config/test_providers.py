@@ -213,7 +213,7 @@ def test_an_error_names_file_key_and_what_is_accepted(home: Home, keys: str, key
     assert hint in (error.hint or "")
 
 
-@pytest.mark.parametrize("kind", ["openrouter", "ollama", "anthropic", "google", "copilot", "codex"])
+@pytest.mark.parametrize("kind", ["anthropic", "google", "copilot", "codex"])
 def test_types_of_a_later_version_are_not_supported_yet(home: Home, kind: str) -> None:
     home.write("config/providers/local.yaml", f"local: {{type: {kind}, keep_alive: 5m}}\n")
     assert f'local.type: "{kind}" is not supported yet' in home.refusal().message
