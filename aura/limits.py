@@ -38,6 +38,7 @@ FEED_EVENTS_BYTES = 4 * 1024 * 1024  # and their size: 512 results of a megabyte
 FEED_RETRY_MS = 1_000  # after the store could not be read
 TRANSIENT_QUEUE_COUNT = 1024  # per stream; older live deltas are dropped, durable events supersede them
 DELTA_INTERVAL_MS = 25  # deltas of one message are coalesced to at most one per interval (DESIGN 3)
+ALARM_SWEEP_COUNT = 256  # deadlines kept until those that were taken back are forgotten: a run's may lie minutes ahead
 RECORD_DELAY_MS = 5  # an event that need not be durable at once waits so long for others to share its commit
 
 # --- runs --------------------------------------------------------------------------------------------------------

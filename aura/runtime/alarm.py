@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from aura import limits
 from aura.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class AlarmThread:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._heap: list[_Deadline] = []
+        self._sweep_at_count = limits.ALARM_SWEEP_COUNT
         self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._closed = False
@@ -43,8 +45,11 @@ class AlarmThread:
         """Call `callback` once, on the alarm's thread, after `delay_ms`."""
         deadline = _Deadline(self._clock.monotonic_ms() + delay_ms, next(self._numbers), callback)
         with self._changed:
+            if len(self._heap) >= self._sweep_at_count:
+                self._sweep()
             heapq.heappush(self._heap, deadline)
-            self._changed.notify()
+            if self._heap[0] is deadline:  # the thread waits for an earlier one otherwise
+                self._changed.notify()
         return deadline
 
     def close(self) -> None:
@@ -53,6 +58,12 @@ class AlarmThread:
             self._closed = True
             self._changed.notify()
         self._thread.join()
+
+    def _sweep(self) -> None:
+        """Forget deadlines that were taken back; often enough that no more of them are kept than of the others."""
+        self._heap = [deadline for deadline in self._heap if deadline.callback is not None]
+        heapq.heapify(self._heap)
+        self._sweep_at_count = max(limits.ALARM_SWEEP_COUNT, 2 * len(self._heap))
 
     def _run(self) -> None:
         while True:

@@ -152,27 +152,38 @@ class MainLane:
 
 
 class _DeltaBuffer:
-    """Joins the deltas of one message until the interval is over. Dropping one would cost nothing but liveliness."""
+    """Shows the first delta after a silence at once, and joins what follows until the interval is over. Dropping one
+    would cost nothing but liveliness.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = threading.Lock()
         self._joined: e.Delta | None = None
+        self._next_ms = 0
 
     def add(self, delta: e.Delta) -> None:
+        now_ms = self._session.clock.monotonic_ms()
         with self._lock:
             last = self._joined
             if last is not None and (last.message_id, last.thinking) == (delta.message_id, delta.thinking):
                 self._joined = e.Delta(last.message_id, last.offset, last.text + delta.text, last.thinking)
                 return
-            self._joined = delta
-        if last is not None:
-            show(self._session, last)
-        self._session.alarm.call_later(limits.DELTA_INTERVAL_MS, self.flush)
+            wait_ms = max(self._next_ms - now_ms, 0) if last is None else limits.DELTA_INTERVAL_MS
+            if wait_ms:
+                ready, self._joined = last, delta
+            else:
+                ready, self._next_ms = delta, now_ms + limits.DELTA_INTERVAL_MS
+        if ready is not None:
+            show(self._session, ready)
+        if wait_ms:
+            self._session.alarm.call_later(wait_ms, self.flush)
 
     def flush(self) -> None:
         with self._lock:
             joined, self._joined = self._joined, None
+            if joined is not None:
+                self._next_ms = self._session.clock.monotonic_ms() + limits.DELTA_INTERVAL_MS
         if joined is not None:
             show(self._session, joined)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
+from aura import limits
+from aura.clock import SystemClock
 from aura.runtime.alarm import AlarmThread
 
 WAIT_S = 10
@@ -64,6 +67,29 @@ def test_a_deadline_that_was_taken_back_does_not_pass(alarm: AlarmThread, clock:
     pass_through(alarm)
     pass_through(alarm)
     assert called == ["b"]
+
+
+def test_deadlines_that_were_taken_back_do_not_pile_up_and_the_others_stay(alarm: AlarmThread, clock: SetClock) -> None:
+    called: list[int] = []
+    most = 0
+    for number in range(20 * limits.ALARM_SWEEP_COUNT):
+        deadline = alarm.call_later(1_000, partial(called.append, number))
+        if number % 100:
+            deadline.cancel()
+        most = max(most, len(alarm._heap))
+    assert most < 3 * limits.ALARM_SWEEP_COUNT
+    clock.at_ms = 1_000
+    pass_through(alarm)
+    assert called == list(range(0, 20 * limits.ALARM_SWEEP_COUNT, 100))
+
+
+def test_an_earlier_deadline_is_not_kept_waiting_by_a_later_one() -> None:
+    alarm = AlarmThread(SystemClock())
+    try:
+        alarm.call_later(3_600_000, lambda: None)
+        pass_through(alarm)
+    finally:
+        alarm.close()
 
 
 def test_a_deadline_may_set_the_next_one(alarm: AlarmThread) -> None:

@@ -127,18 +127,34 @@ def test_the_status_is_an_event_only_when_it_changes(bench: Bench) -> None:
     assert bench.session.live.status.iteration == 1
 
 
-def test_deltas_of_a_message_are_joined_until_the_interval_is_over(bench: Bench) -> None:
+def test_the_first_delta_is_shown_at_once_and_those_that_follow_are_joined_until_the_interval_is_over(
+    bench: Bench,
+) -> None:
     with bench.feeds.feed.transients() as shown:
-        bench.lane.transient(e.Delta("m", 0, "He"))
-        bench.lane.transient(e.Delta("m", 2, "llo"))
-        assert not shown
-        assert [delay for delay, _ in bench.alarm.waiting] == [limits.DELTA_INTERVAL_MS]
+        bench.lane.transient(e.Delta("m", 0, "H"))
+        assert list(shown) == [e.Delta("m", 0, "H")]
+        assert not bench.alarm.waiting
+        bench.lane.transient(e.Delta("m", 1, "el"))
+        bench.lane.transient(e.Delta("m", 3, "lo"))
+        assert len(shown) == 1
+        (delay_ms,) = [delay for delay, _ in bench.alarm.waiting]
+        assert 0 < delay_ms < limits.DELTA_INTERVAL_MS
         bench.alarm.ring()
-        assert list(shown) == [e.Delta("m", 0, "Hello")]
+        assert list(shown)[1:] == [e.Delta("m", 1, "ello")]
         bench.lane.transient(e.Delta("m", 5, "!", thinking=False))
         bench.lane.transient(e.Delta("m", 0, "hm", thinking=True))
+        assert list(shown)[2:] == [e.Delta("m", 5, "!")]
         bench.lane.transient(e.ToolOutput("Bash", "line"))
-        assert list(shown)[1:] == [e.Delta("m", 5, "!"), e.Delta("m", 0, "hm", True), e.ToolOutput("Bash", "line")]
+        assert list(shown)[3:] == [e.Delta("m", 0, "hm", True), e.ToolOutput("Bash", "line")]
+
+
+def test_a_delta_after_a_silence_is_shown_at_once_again(bench: Bench) -> None:
+    with bench.feeds.feed.transients() as shown:
+        for offset in range(3):
+            bench.lane.transient(e.Delta("m", offset, "x"))
+            bench.clock.at_ms += limits.DELTA_INTERVAL_MS
+        assert [item.offset for item in shown if isinstance(item, e.Delta)] == [0, 1, 2]
+        assert not bench.alarm.waiting
 
 
 def test_deltas_come_before_the_event_that_supersedes_them(bench: Bench) -> None:
